@@ -60,13 +60,13 @@ target_compile_options(hp_proto PRIVATE -fvisibility=hidden -O2)
 # An archive's objects under private names: every symbol it defines gets PREFIX, the ones it imports that are listed in
 # REDIRECT ("from=to") are answered by us. EXCLUDE: members left out. STRIP_INIT: no constructor of its own.
 function(hp_private_archive target archive)
-  cmake_parse_arguments(A "STRIP_INIT" "PREFIX" "REDIRECT;EXCLUDE;ONLY" ${ARGN})
+  cmake_parse_arguments(A "STRIP_INIT" "PREFIX" "REDIRECT;EXCLUDE" ${ARGN})
   set(out ${CMAKE_BINARY_DIR}/private/lib${target}.a)
   add_custom_command(
     OUTPUT ${out}
-    COMMAND ${PROJECT_SOURCE_DIR}/src/memory/private-archive.sh ${CMAKE_OBJCOPY} ${CMAKE_NM} ${CMAKE_AR} ${archive} ${out}
+    COMMAND ${PROJECT_SOURCE_DIR}/src/private-archive.sh ${CMAKE_OBJCOPY} ${CMAKE_NM} ${CMAKE_AR} ${archive} ${out}
             "${A_PREFIX}" "${A_STRIP_INIT}" "${A_REDIRECT}" "${A_EXCLUDE}"
-    DEPENDS ${archive} ${PROJECT_SOURCE_DIR}/src/memory/private-archive.sh
+    DEPENDS ${archive} ${PROJECT_SOURCE_DIR}/src/private-archive.sh
     VERBATIM)
   add_custom_target(${target}_archive DEPENDS ${out})
   add_library(${target} STATIC IMPORTED GLOBAL)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * compiler.h - the few attributes and atomics the whole library uses; no code. */
+#ifndef HP_COMPILER_H
+#define HP_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HP_EXPORT __attribute__((visibility("default")))
+#define HP_COLD __attribute__((cold, noinline))
+#define HP_NOINLINE __attribute__((noinline))
+#define HP_TLS __attribute__((tls_model("initial-exec")))
+#define HP_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define HP_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HP_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HP_CACHE_LINE 64
+#define HP_ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+#define hp_load_relaxed(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define hp_load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define hp_store_relaxed(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define hp_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define hp_add_relaxed(p, v) __atomic_fetch_add(p, v, __ATOMIC_RELAXED)
+#define hp_exchange(p, v) __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL)
+
+/* Between a store and a signal handler of the same thread: keeps the compiler from moving accesses across. */
+#define hp_signal_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * sink.h - a file that appears whole or not at all: a temporary name in the same directory, mode 0600, then rename.
+ * Never follows a symbolic link at either name, never appends, leaves nothing behind when it fails.
+ * Callers     control/dump. Signals: async-signal-safe; SIGXFSZ and SIGPIPE must be blocked by the caller. */
+#ifndef HP_SINK_H
+#define HP_SINK_H
+
+#include "pprof.h"
+
+enum { HP_PATH_MAX = 4096 };
+
+struct hp_file_sink {
+  struct hp_byte_sink base;      /* first: this is what the encoder gets */
+  int fd;
+  char temporary[HP_PATH_MAX];   /* 4 KiB: not for a small stack; lives in the dump's arena or in static memory */
+  char final[HP_PATH_MAX];
+  uint64_t bytes_written;
+};
+
+/* Open the temporary file beside `path`. 0 or a negative errno (-ENAMETOOLONG, -ENOENT, -EACCES, ...). */
+int hp_file_sink_open(struct hp_file_sink *sink, const char *path);
+/* Close and rename to the final name. 0 or a negative errno, then nothing is left behind. */
+int hp_file_sink_commit(struct hp_file_sink *sink);
+/* Close and remove the temporary file. */
+void hp_file_sink_abort(struct hp_file_sink *sink);
+
+#endif

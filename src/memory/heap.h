@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * heap.h - the profiler's private heap: jemalloc linked in under private names, so that the profiler can never recurse into
+ * the program's allocator; and the one ceiling on all memory of the profiler (HEAPPROF_MAX_MEMORY).
+ *
+ * Invariants  bytes handed out, plus what arenas have mapped (arena.h), plus what is asked for, never exceed the ceiling.
+ * Callers     code inside the profiler's own section (thread_state.h), on any thread; never a dump that runs in a signal
+ *             handler (that uses arenas only).
+ * Locks       jemalloc's own, last in the lock order; hp_heap_lock_all around fork.
+ * Signals     not for handlers. */
+#ifndef HP_HEAP_H
+#define HP_HEAP_H
+
+#include "compiler.h"
+
+/* size bytes aligned to 16, contents undefined; NULL at the ceiling or when the system has no memory. */
+void *hp_heap_alloc(size_t size);
+/* The same, zeroed and aligned to a power of two. */
+void *hp_heap_alloc_aligned_zero(size_t alignment, size_t size);
+/* ptr from this heap, or NULL. */
+void hp_heap_free(void *ptr);
+
+/* The ceiling in bytes (default: none). */
+void hp_memory_set_ceiling(size_t bytes);
+/* Bytes in use by the profiler: heap and arenas. Any thread, async-signal-safe. */
+size_t hp_memory_used(void);
+/* Take size bytes from the budget; false at the ceiling. Async-signal-safe. */
+bool hp_memory_reserve(size_t size);
+void hp_memory_release(size_t size);
+
+void hp_heap_lock_all(void);
+void hp_heap_unlock_all_parent(void);
+void hp_heap_unlock_all_child(void);
+
+#endif
