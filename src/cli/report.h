@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * report.h - a profile summed up by function or by line: what top, diff and the HTML page show.
+ *
+ * flat  what the frame itself allocated (it is the leaf); cum  what it or anything it called did, each sample counted once
+ * however often the frame recurs. The total is taken before focus and ignore, as pprof does, so percentages keep their meaning.
+ */
+#ifndef HP_REPORT_H
+#define HP_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli_error.h"
+#include "profile_model.h"
+
+struct hp_report_options {
+  const char *type;   /* sample type; null: the profile's default */
+  const char *focus;  /* POSIX ERE: only stacks with a frame (function, file or mapping name) that matches; null: all */
+  const char *ignore; /* POSIX ERE: none of the stacks with such a frame; null: none left out */
+  bool by_line;       /* a row for each function, file and line; else for each function name */
+  bool edges;         /* also count caller -> callee pairs */
+};
+
+struct hp_report_row {
+  const char *function; /* of the profile, or owned by the report for frames without a name ("0x1234 libfoo.so+0x34") */
+  const char *file;     /* "" unless by_line */
+  int64_t line;         /* 0 unless by_line */
+  int64_t flat;
+  int64_t cum;
+  double flat_error; /* standard errors, 0: exact */
+  double cum_error;
+};
+
+struct hp_report_edge {
+  uint32_t caller; /* indices of rows */
+  uint32_t callee;
+  int64_t value;
+};
+
+struct hp_report {
+  uint32_t type; /* the column reported */
+  const char *type_name;
+  const char *unit;
+  int64_t total;       /* sum of all samples' absolute values, before focus and ignore */
+  double total_error;
+  int64_t shown_total; /* after them */
+  struct hp_report_row *rows; /* by |flat| falling, then |cum| falling, then name */
+  size_t row_count;
+  struct hp_report_edge *edges; /* by caller; empty unless asked for */
+  size_t edge_count;
+  uint32_t *line_rows; /* profile->lines[i] -> its row; a location without lines: location_rows */
+  uint32_t *location_rows;
+  void *owned_text; /* private */
+};
+
+/* Sums the profile up; it must outlive the report. Returns 0, or -1 and one sentence (no such type, bad expression). */
+int hp_report_build(const struct hp_profile *profile, const struct hp_report_options *options, struct hp_report *out,
+                    struct hp_error *error);
+
+/* Frees what the report owns, not the struct. */
+void hp_report_free(struct hp_report *report);
+
+/* One line of a stack filter for others: true if the sample passes focus and ignore. hp_filter_new returns null and a sentence
+ * for a bad expression. */
+struct hp_filter;
+struct hp_filter *hp_filter_new(const struct hp_profile *profile, const char *focus, const char *ignore, struct hp_error *error);
+bool hp_filter_passes(struct hp_filter *filter, size_t sample);
+void hp_filter_free(struct hp_filter *filter);
+
+#endif
