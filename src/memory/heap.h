@@ -12,7 +12,11 @@
 
 #include "compiler.h"
 
-/* size bytes aligned to 16, contents undefined; NULL at the ceiling or when the system has no memory. */
+/* Of the ceiling, in eighths: the tables' heap stops at six (a dump needs the rest for its scratch), and the live table stops
+ * growing at five, so that new stacks still find room and the alloc columns stay exact. */
+enum { HP_HEAP_EIGHTHS = 6, HP_LIVE_EIGHTHS = 5 };
+
+/* size bytes aligned to 16, contents undefined; NULL near the ceiling or when the system has no memory. */
 void *hp_heap_alloc(size_t size);
 /* The same, zeroed and aligned to a power of two. */
 void *hp_heap_alloc_aligned_zero(size_t alignment, size_t size);
@@ -26,6 +30,11 @@ size_t hp_memory_used(void);
 /* Take size bytes from the budget; false at the ceiling. Async-signal-safe. */
 bool hp_memory_reserve(size_t size);
 void hp_memory_release(size_t size);
+
+/* Is at least this many eighths of the ceiling in use? */
+bool hp_memory_above_eighths(unsigned eighths);
+/* Give freed pages back to the system (a system call or more: after a table shrank). */
+void hp_heap_trim(void);
 
 void hp_heap_lock_all(void);
 void hp_heap_unlock_all_parent(void);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ * heap.c - see heap.h. jemalloc's archive is linked in with every name of its own prefixed hpje_ and the calls below taken
+ * over (CMakeLists.txt lists them): it reads no environment and no file, starts no thread, and maps memory by raw calls. */
+#include "heap.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mathfn.h"
+#include "sys.h"
+
+void *hpje_malloc(size_t size);
+void *hpje_aligned_alloc(size_t alignment, size_t size);
+void hpje_free(void *ptr);
+size_t hpje_malloc_usable_size(const void *ptr);
+int hpje_mallctl(const char *name, void *old, size_t *old_size, void *new_value, size_t new_size);
+void hpje_je_jemalloc_prefork(void);
+void hpje_je_jemalloc_postfork_parent(void);
+void hpje_je_jemalloc_postfork_child(void);
+
+/* One arena, no per-thread cache (a table grows by whole chunks, seldom); freed pages go back when a table that shrank says
+ * so (hp_heap_trim), not at every free. */
+extern const char *hpje_malloc_conf;
+const char *hpje_malloc_conf =
+    "narenas:1,tcache:false,background_thread:false,dirty_decay_ms:-1,muzzy_decay_ms:0,dss:disabled,thp:never";
+
+static size_t ceiling_bytes = SIZE_MAX; /* written once at start-up */
+static size_t used_bytes;               /* atomic */
+static bool is_used;                    /* atomic: jemalloc has been initialised, so it has to be told of a fork */
+
+void hp_memory_set_ceiling(size_t bytes) { hp_store_relaxed(&ceiling_bytes, bytes); }
+
+size_t hp_memory_used(void) { return hp_load_relaxed(&used_bytes); }
+
+bool hp_memory_reserve(size_t size) {
+  size_t before = hp_add_relaxed(&used_bytes, size);
+  if (before + size <= hp_load_relaxed(&ceiling_bytes) && before + size >= before) return true;
+  hp_memory_release(size);
+  return false;
+}
+
+void hp_memory_release(size_t size) { __atomic_fetch_sub(&used_bytes, size, __ATOMIC_RELAXED); }
+
+/* The budget is asked for `size` and then charged what jemalloc really gave. */
+static void *charge(void *ptr, size_t size) {
+  if (ptr == NULL) {
+    hp_memory_release(size);
+    return NULL;
+  }
+  hp_add_relaxed(&used_bytes, hpje_malloc_usable_size(ptr) - size);
+  return ptr;
+}
+
+void *hp_heap_alloc(size_t size) {
+  if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
+  hp_store_relaxed(&is_used, true);
+  return charge(hpje_malloc(size), size);
+}
+
+void *hp_heap_alloc_aligned_zero(size_t alignment, size_t size) {
+  if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
+  hp_store_relaxed(&is_used, true);
+  void *ptr = charge(hpje_aligned_alloc(alignment, size), size);
+  if (ptr != NULL) __builtin_memset(ptr, 0, size);
+  return ptr;
+}
+
+void hp_heap_free(void *ptr) {
+  if (ptr == NULL) return;
+  hp_memory_release(hpje_malloc_usable_size(ptr));
+  hpje_free(ptr);
+}
+
+void hp_heap_trim(void) {
+  if (hp_load_relaxed(&is_used)) hpje_mallctl("arena.0.purge", NULL, NULL, NULL, 0);
+}
+
+bool hp_memory_above_eighths(unsigned eighths) {
+  return hp_memory_used() / eighths >= hp_load_relaxed(&ceiling_bytes) / 8;
+}
+
+/* ---- fork ---- */
+void hp_heap_lock_all(void) {
+  if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_prefork();
+}
+void hp_heap_unlock_all_parent(void) {
+  if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_postfork_parent();
+}
+void hp_heap_unlock_all_child(void) {
+  if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_postfork_child();
+}
+
+/* ---- what jemalloc calls instead of libc ---- */
+char *hp_heap_os_getenv(const char *name);
+ssize_t hp_heap_os_readlink(const char *path, char *to, size_t n);
+long hp_heap_os_syscall(long n, long a, long b, long c);
+long hp_heap_os_sysconf(int name);
+int hp_heap_os_sched_getaffinity(int pid, size_t n, void *set);
+int hp_heap_os_pthread_atfork(void (*a)(void), void (*b)(void), void (*c)(void));
+void *hp_heap_os_dlsym(void *handle, const char *name);
+void *hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset);
+int hp_heap_os_munmap(void *at, size_t n);
+int hp_heap_os_madvise(void *at, size_t n, int advice);
+double hp_heap_os_round(double x);
+
+char *hp_heap_os_getenv(const char *name) {
+  (void)name;
+  return NULL;
+}
+
+/* /etc/malloc.conf is the program's, not ours. */
+ssize_t hp_heap_os_readlink(const char *path, char *to, size_t n) {
+  (void)path;
+  (void)to;
+  (void)n;
+  return -1;
+}
+
+/* jemalloc reads /proc/sys/vm/overcommit_memory at its start and writes messages to stderr. We open nothing before the first
+ * dump and print nothing of its: the file answers "1" (mappings are committed when touched). */
+long hp_heap_os_syscall(long n, long a, long b, long c) {
+  enum { PRETENDED_FD = 1 << 20 };
+#ifdef SYS_open
+  if (n == SYS_open) return PRETENDED_FD;
+#endif
+  if (n == SYS_openat) return PRETENDED_FD;
+  if (n == SYS_read && a == PRETENDED_FD) {
+    *(char *)b = '1';
+    return 1;
+  }
+  if (n == SYS_write) return c;
+  return 0;
+}
+
+long hp_heap_os_sysconf(int name) {
+  if (name == _SC_PAGESIZE) return (long)getauxval(AT_PAGESZ);
+  if (name == _SC_NPROCESSORS_ONLN || name == _SC_NPROCESSORS_CONF) return 1;
+  return -1;
+}
+
+int hp_heap_os_sched_getaffinity(int pid, size_t n, void *set) {
+  (void)pid;
+  (void)n;
+  (void)set;
+  return -1;
+}
+
+/* Ours are called in the right order by control/fork.c. */
+int hp_heap_os_pthread_atfork(void (*a)(void), void (*b)(void), void (*c)(void)) {
+  (void)a;
+  (void)b;
+  (void)c;
+  return 0;
+}
+
+void *hp_heap_os_dlsym(void *handle, const char *name) {
+  (void)handle;
+  (void)name;
+  return NULL;
+}
+
+void *hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset) {
+  void *p = hp_sys_mmap(at, n, prot, flags, fd, offset);
+  if (!hp_sys_failed(p)) return p;
+  errno = (int)-(long)p;
+  return MAP_FAILED;
+}
+
+static int with_errno(int result) {
+  if (result >= 0) return result;
+  errno = -result;
+  return -1;
+}
+
+int hp_heap_os_munmap(void *at, size_t n) { return with_errno(hp_sys_munmap(at, n)); }
+int hp_heap_os_madvise(void *at, size_t n, int advice) { return with_errno(hp_sys_madvise(at, n, advice)); }
+
+double hp_heap_os_round(double x) { return (double)(int64_t)(x < 0 ? x - 0.5 : x + 0.5); }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * recorder.c - see recorder.h. */
+#include "recorder.h"
+
+#include "labels.h"
+
+struct hp_recorder_losses hp_recorder_losses;
+
+static unsigned label_set;
+static bool is_tracking;
+static uint64_t inuse_fixed_bytes; /* atomic, 1/16 */
+
+void hp_recorder_set_labels(unsigned labels) { label_set = labels; }
+unsigned hp_recorder_labels(void) { return label_set; }
+void hp_recorder_track_inuse(bool on) { is_tracking = on; }
+uint64_t hp_recorder_inuse_bytes(void) { return hp_load_relaxed(&inuse_fixed_bytes) >> HP_BYTE_FRACTION_BITS; }
+
+static void count_loss(uint64_t *counter) { hp_add_relaxed(counter, 1); }
+
+static struct hp_stack *stack_of(const struct hp_sample *sample, uint64_t label) {
+  if (sample->depth == 0) {
+    count_loss(&hp_recorder_losses.unwind_failed);
+    return hp_stack_table_get(HP_STACK_ID_NONE);
+  }
+  if (sample->is_truncated) count_loss(&hp_recorder_losses.truncated);
+  struct hp_stack *stack = hp_stack_table_intern(sample->pcs, sample->depth,
+                                                 sample->is_truncated ? HP_STACK_TRUNCATED : HP_STACK_WHOLE, label);
+  if (stack->id == HP_STACK_ID_FULL) count_loss(&hp_recorder_losses.stack_table_full);
+  return stack;
+}
+
+void hp_recorder_add(const struct hp_sample *sample) {
+  uint64_t label = label_set == 0 ? 0 : hp_labels_key(label_set, sample->size);
+  struct hp_stack *stack = stack_of(sample, label);
+  struct hp_live_record record = {
+      .address = sample->address,
+      .size_thread = sample->size << 16 | (label & 0xFFFF),
+      .weight = sample->weight,
+      .stack_id = stack->id,
+      .time_seconds = (label_set & HP_LABEL_AGE) != 0 ? hp_labels_now_seconds() : 0,
+  };
+  uint64_t bytes = hp_fixed_bytes(sample->weight, sample->size);
+  hp_stack_add_alloc(stack, hp_fixed_objects(sample->weight), bytes);
+  struct hp_live_record missed;
+  unsigned result = hp_live_table_insert(&record, &missed);
+  if (is_tracking) hp_add_relaxed(&inuse_fixed_bytes, bytes);
+  if (HP_UNLIKELY((result & HP_LIVE_REPLACED) != 0)) {
+    count_loss(&hp_recorder_losses.missed_frees);
+    hp_recorder_count_free(&missed);
+  }
+  if (HP_UNLIKELY((result & HP_LIVE_INSERTED) == 0)) {
+    count_loss(&hp_recorder_losses.live_table_full);
+    hp_recorder_count_free(&record);
+  }
+}
+
+bool hp_recorder_take(uintptr_t address, struct hp_live_record *out) { return hp_live_table_remove(address, out); }
+
+void hp_recorder_count_free(const struct hp_live_record *record) {
+  uint64_t bytes = hp_fixed_bytes(record->weight, hp_live_record_size(record));
+  hp_stack_add_free(hp_stack_table_get(record->stack_id), hp_fixed_objects(record->weight), bytes);
+  if (is_tracking) __atomic_fetch_sub(&inuse_fixed_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void hp_recorder_put_back(const struct hp_live_record *record) { hp_live_table_put_back(record); }
