@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ * log.c - see log.h. */
+#include "log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "format.h"
+#include "sys.h"
+
+enum { LINE_BYTES = 560 };
+
+static enum hp_log_level log_level = HP_LOG_WARN;
+static const char *log_file;
+static struct stat start_stderr;
+static bool had_stderr;
+
+void hp_log_init(void) { had_stderr = hp_sys_fstat(2, &start_stderr) == 0; }
+
+void hp_log_configure(enum hp_log_level level, const char *absolute_file) {
+  log_level = level;
+  log_file = absolute_file;
+}
+
+static bool is_error_stream(void) {
+  struct stat now;
+  if (hp_sys_fstat(2, &now) != 0) return false;
+  if (had_stderr && now.st_dev == start_stderr.st_dev && now.st_ino == start_stderr.st_ino) return true;
+  if (!S_ISREG(now.st_mode)) return true;
+  long flags = hp_syscall2(SYS_fcntl, 2, F_GETFL);
+  return flags > 0 && (flags & O_APPEND) != 0;
+}
+
+/* A write that raises no signal: SIGPIPE is blocked, and taken out again if we caused it. */
+static void write_line(int fd, const char *line, size_t n) {
+  uint64_t pipe_bit = (uint64_t)1 << (SIGPIPE - 1), old = 0, pending = 0;
+  hp_sys_sigprocmask(SIG_BLOCK, &pipe_bit, &old);
+  hp_syscall2(SYS_rt_sigpending, &pending, 8);
+  long result;
+  do result = hp_sys_write(fd, line, n);
+  while (result == -EINTR);
+  if (result == -EPIPE && (pending & pipe_bit) == 0) {
+    const struct timespec zero = {0, 0};
+    hp_syscall4(SYS_rt_sigtimedwait, &pipe_bit, NULL, &zero, 8);
+  }
+  hp_sys_sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static bool is_ready(int fd) {
+  struct pollfd p = {.fd = fd, .events = POLLOUT};
+  const struct timespec zero = {0, 0};
+  return hp_syscall6(SYS_ppoll, (long)&p, 1, (long)&zero, 0, 8, 0) == 1 && (p.revents & POLLOUT) != 0;
+}
+
+static void emit(const char *line, size_t n) {
+  if (log_file != NULL) {
+    int fd = hp_sys_open(log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+      write_line(fd, line, n);
+      hp_sys_close(fd);
+    }
+    return;
+  }
+  if (is_error_stream() && is_ready(2)) write_line(2, line, n);
+}
+
+void hp_log(enum hp_log_level level, const char *format, ...) {
+  static const char *const names[] = {"off", "error", "warn", "info", "debug"};
+  if (level > log_level || log_level == HP_LOG_OFF) return;
+  char line[LINE_BYTES];
+  struct hp_text text;
+  hp_text_init(&text, line, sizeof line - 1); /* room for the newline */
+  hp_text_add(&text, "heapprof[%d]: %s: ", hp_sys_getpid(), names[level]);
+  va_list args;
+  va_start(args, format);
+  hp_text_vadd(&text, format, args);
+  va_end(args);
+  for (size_t i = 0; i < text.length; i++) { /* a path or a value must not break the line */
+    if ((unsigned char)line[i] < ' ' || line[i] == 0x7F) line[i] = '?';
+  }
+  line[text.length] = '\n';
+  emit(line, text.length + 1);
+}
+
+const char *hp_log_errno_text(int error) {
+  switch (error < 0 ? -error : error) {
+    case EPERM: return "Operation not permitted";
+    case ENOENT: return "No such file or directory";
+    case EIO: return "Input/output error";
+    case EAGAIN: return "Resource temporarily unavailable";
+    case ENOMEM: return "Out of memory (HEAPPROF_MAX_MEMORY)";
+    case EACCES: return "Permission denied";
+    case EBUSY: return "Device or resource busy";
+    case EEXIST: return "File exists";
+    case ENOTDIR: return "Not a directory";
+    case EISDIR: return "Is a directory";
+    case EINVAL: return "Invalid argument";
+    case ENFILE: return "Too many open files in system";
+    case EMFILE: return "Too many open files";
+    case EFBIG: return "File too large";
+    case ENOSPC: return "No space left on device";
+    case EROFS: return "Read-only file system";
+    case ENAMETOOLONG: return "File name too long";
+    case ELOOP: return "Too many levels of symbolic links";
+    case EDQUOT: return "Disk quota exceeded";
+    case EBADMSG: return "the profile failed its own check";
+    case ETXTBSY: return "Text file busy";
+    case EXDEV: return "Invalid cross-device link";
+    default: return NULL;
+  }
+}

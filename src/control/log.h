@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * log.h - one line to stderr (or HEAPPROF_LOG_FILE): `heapprof[pid]: level: text`.
+ *
+ * Rules       never blocks the program: a pipe that is full or closed loses the line, SIGPIPE is held back.
+ *             Descriptor 2 is only written to while it is plausibly the program's error stream: the file it was at start,
+ *             or anything that is not a regular file, or a file opened for appending. A program that closed its stderr and
+ *             opened a data file in its place keeps its data.
+ * Signals     async-signal-safe. Any thread. errno untouched. */
+#ifndef HP_LOG_H
+#define HP_LOG_H
+
+#include "config.h"
+
+/* At start-up, before the first line; remembers what descriptor 2 is. */
+void hp_log_init(void);
+void hp_log_configure(enum hp_log_level level, const char *absolute_file);
+
+void hp_log(enum hp_log_level level, const char *format, ...) HP_PRINTF(2, 3);
+
+/* Text of an errno value ("No such file or directory"), without locale. For the common ones; others: "error N" is up to the
+ * caller (NULL). */
+const char *hp_log_errno_text(int error);
+
+#endif

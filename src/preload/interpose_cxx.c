@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ * interpose_cxx.c - every replaceable operator new and delete.
+ *
+ * The next one may end in the next malloc (libstdc++, libc++), which is ours again and samples there: then this one only
+ * forwards. Or it may be the allocator's own (jemalloc, tcmalloc, mimalloc): then it is sampled here. Which of the two is found
+ * out by trying, at the first call of each: does a call of the next one come back into our C functions?
+ * A runtime that was opened by dlopen with RTLD_LOCAL is not behind RTLD_NEXT; it is looked up in the scope of the caller.
+ * (No header: nobody calls these.) */
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "hot.h"
+#include "next_malloc.h"
+#include "sampled_path.h"
+#include "sampler.h"
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* the compiler's own names */
+
+/* Before the answer is known / it ends in malloc / it is the allocator's own. */
+enum route { ROUTE_UNKNOWN, ROUTE_FORWARD, ROUTE_SAMPLE };
+
+/* ---- finding the next one ---- */
+
+/* In the object that called us, or what it depends on. The reference is kept: the runtime must not go while we point into it. */
+static void *find_in_scope_of(const char *name, void *caller) {
+  Dl_info info;
+  if (dladdr(caller, &info) == 0 || info.dli_fname == NULL) return NULL;
+  void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == NULL) return NULL;
+  void *found = dlsym(handle, name);
+  Dl_info found_info;
+  if (found != NULL && dladdr(found, &found_info) != 0) dlopen(found_info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  hp_next.dlclose(handle);
+  return found;
+}
+
+static bool is_ours(const void *function) {
+  Dl_info theirs, mine;
+  return dladdr(function, &theirs) != 0 && dladdr(&hp_hot, &mine) != 0 && theirs.dli_fbase == mine.dli_fbase;
+}
+
+static void *find_operator(const char *name, void *caller) {
+  void *found = hp_next_find(name);
+  if (found == NULL) {
+    found = find_in_scope_of(name, caller);
+    dlerror();
+  }
+  return found != NULL && !is_ours(found) ? found : NULL;
+}
+
+/* No C++ runtime at all: malloc's answer, and what an uncaught bad_alloc would end in. */
+static HP_COLD void *new_without_runtime(size_t size, size_t alignment, bool may_fail) {
+  void *ptr = alignment > 16 ? hp_next.memalign(alignment, size) : hp_hot.real_malloc(size == 0 ? 1 : size);
+  if (ptr == NULL && !may_fail) abort();
+  return ptr;
+}
+
+/* ---- trying whether it ends in malloc ---- */
+
+/* Countdown bytes spent, or a draw made: something of ours was called. The gap is put back: a probe is no allocation of the
+ * program. */
+#define PROBE(call_new, call_free)                                                                    \
+  static enum route probe_##call_new(void) {                                                          \
+    uint64_t left = hp_thread.bytes_left, epoch = hp_thread.rate_epoch;                               \
+    enum { PROBE_LEFT = 1 << 20 };                                                                    \
+    hp_thread.bytes_left = PROBE_LEFT;                                                                \
+    hp_thread.rate_epoch = hp_load_relaxed(&hp_hot.rate_epoch);                                       \
+    call_free;                                                                                        \
+    bool ends_in_malloc = hp_thread.bytes_left != PROBE_LEFT;                                         \
+    hp_thread.bytes_left = left;                                                                      \
+    hp_thread.rate_epoch = epoch;                                                                     \
+    return ends_in_malloc ? ROUTE_FORWARD : ROUTE_SAMPLE;                                             \
+  }
+
+/* ---- the eight forms of new ----
+ * id        names the pointer and the functions of this form
+ * symbol    its linker name
+ * params    after the size, args the same as arguments, align its alignment, nothrow whether it may return NULL */
+#define NOTHING
+#define DEFINE_NEW(id, symbol, params, args, probe_args, align, may_fail)                             \
+  static void *(*next_##id)(size_t params);                                                           \
+  static enum route route_##id;                                                                       \
+  PROBE(id, hp_hot.real_free(next_##id(64 probe_args)))                                               \
+  static HP_COLD enum route resolve_##id(void *caller) {                                              \
+    hp_next_resolve_all();                                                                            \
+    void *(*found)(size_t params) = (void *(*)(size_t params))find_operator(#symbol, caller);         \
+    if (found == NULL) return ROUTE_UNKNOWN;                                                          \
+    hp_store_release(&next_##id, found);                                                              \
+    enum route route = probe_##id();                                                                  \
+    hp_store_release(&route_##id, route);                                                             \
+    return route;                                                                                     \
+  }                                                                                                   \
+  static HP_NOINLINE void *sampled_##id(size_t size params) {                                         \
+    struct hp_frame_start start = HP_FRAME_START();                                                   \
+    float weight = hp_sampled_decide(size);                                                           \
+    void *ptr = next_##id(size args);                                                                 \
+    if (weight != 0) hp_sampled_record(ptr, size, weight, &start);                                    \
+    return ptr;                                                                                       \
+  }                                                                                                   \
+  static HP_COLD void *first_##id(size_t size params) {                                               \
+    enum route route = resolve_##id(__builtin_return_address(0));                                     \
+    if (route == ROUTE_UNKNOWN) return new_without_runtime(size, align, may_fail);                    \
+    if (route == ROUTE_FORWARD || hp_sampler_passes(size)) return next_##id(size args);               \
+    return sampled_##id(size args);                                                                   \
+  }                                                                                                   \
+  HP_EXPORT void *symbol(size_t size params) {                                                        \
+    enum route route = hp_load_acquire(&route_##id);                                                  \
+    if (HP_LIKELY(route == ROUTE_FORWARD)) return next_##id(size args);                               \
+    if (HP_UNLIKELY(route == ROUTE_UNKNOWN)) return first_##id(size args);                            \
+    if (HP_LIKELY(hp_sampler_passes(size))) return next_##id(size args);                              \
+    return sampled_##id(size args);                                                                   \
+  }
+
+/* std::nothrow is an empty object passed by reference; any address does. */
+static const char nothrow_tag;
+#define COMMA_TAG , const void *tag
+#define COMMA_TAG_ARG , tag
+#define COMMA_TAG_PROBE , &nothrow_tag
+#define COMMA_ALIGN , size_t alignment
+#define COMMA_ALIGN_ARG , alignment
+#define COMMA_ALIGN_PROBE , 64
+#define COMMA_BOTH , size_t alignment, const void *tag
+#define COMMA_BOTH_ARG , alignment, tag
+#define COMMA_BOTH_PROBE , 64, &nothrow_tag
+
+DEFINE_NEW(new, _Znwm, NOTHING, NOTHING, NOTHING, 0, false)
+DEFINE_NEW(new_array, _Znam, NOTHING, NOTHING, NOTHING, 0, false)
+DEFINE_NEW(new_nothrow, _ZnwmRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG, COMMA_TAG_PROBE, 0, true)
+DEFINE_NEW(new_array_nothrow, _ZnamRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG, COMMA_TAG_PROBE, 0, true)
+DEFINE_NEW(new_aligned, _ZnwmSt11align_val_t, COMMA_ALIGN, COMMA_ALIGN_ARG, COMMA_ALIGN_PROBE, alignment, false)
+DEFINE_NEW(new_array_aligned, _ZnamSt11align_val_t, COMMA_ALIGN, COMMA_ALIGN_ARG, COMMA_ALIGN_PROBE, alignment, false)
+DEFINE_NEW(new_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG, COMMA_BOTH_PROBE, alignment,
+           true)
+DEFINE_NEW(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG, COMMA_BOTH_PROBE,
+           alignment, true)
+
+/* ---- the twelve forms of delete: take the record out, then the next one. If that ends in free, the second look finds
+ * nothing. ---- */
+#define DEFINE_DELETE(id, symbol, params, args)                                                       \
+  static void (*next_##id)(void *params);                                                             \
+  static HP_COLD void first_##id(void *ptr params, void *caller) {                                    \
+    hp_next_resolve_all();                                                                            \
+    void (*found)(void *params) = (void (*)(void *params))find_operator(#symbol, caller);             \
+    if (found == NULL) {                                                                              \
+      hp_hot.real_free(ptr);                                                                          \
+      return;                                                                                         \
+    }                                                                                                 \
+    hp_store_release(&next_##id, found);                                                              \
+    found(ptr args);                                                                                  \
+  }                                                                                                   \
+  HP_EXPORT void symbol(void *ptr params) {                                                           \
+    if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);                                 \
+    void (*next)(void *params) = hp_load_acquire(&next_##id);                                         \
+    if (HP_LIKELY(next != NULL)) {                                                                    \
+      next(ptr args);                                                                                 \
+      return;                                                                                         \
+    }                                                                                                 \
+    first_##id(ptr args, __builtin_return_address(0));                                                \
+  }
+
+#define COMMA_SIZE , size_t size
+#define COMMA_SIZE_ARG , size
+#define COMMA_SIZE_ALIGN , size_t size, size_t alignment
+#define COMMA_SIZE_ALIGN_ARG , size, alignment
+
+DEFINE_DELETE(delete, _ZdlPv, NOTHING, NOTHING)
+DEFINE_DELETE(delete_array, _ZdaPv, NOTHING, NOTHING)
+DEFINE_DELETE(delete_sized, _ZdlPvm, COMMA_SIZE, COMMA_SIZE_ARG)
+DEFINE_DELETE(delete_array_sized, _ZdaPvm, COMMA_SIZE, COMMA_SIZE_ARG)
+DEFINE_DELETE(delete_nothrow, _ZdlPvRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG)
+DEFINE_DELETE(delete_array_nothrow, _ZdaPvRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG)
+DEFINE_DELETE(delete_aligned, _ZdlPvSt11align_val_t, COMMA_ALIGN, COMMA_ALIGN_ARG)
+DEFINE_DELETE(delete_array_aligned, _ZdaPvSt11align_val_t, COMMA_ALIGN, COMMA_ALIGN_ARG)
+DEFINE_DELETE(delete_sized_aligned, _ZdlPvmSt11align_val_t, COMMA_SIZE_ALIGN, COMMA_SIZE_ALIGN_ARG)
+DEFINE_DELETE(delete_array_sized_aligned, _ZdaPvmSt11align_val_t, COMMA_SIZE_ALIGN, COMMA_SIZE_ALIGN_ARG)
+DEFINE_DELETE(delete_aligned_nothrow, _ZdlPvSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG)
+DEFINE_DELETE(delete_array_aligned_nothrow, _ZdaPvSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG)

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ * sampled_path.c - see sampled_path.h. Stack: a walk of up to 128 frames lives in a local array of 1 KiB; deeper limits take
+ * one of a few shared buffers instead, since we run on other people's stacks. */
+#include "sampled_path.h"
+
+#include <errno.h>
+
+#include "heap.h"
+#include "hot.h"
+#include "lock.h"
+#include "modules.h"
+#include "next_malloc.h"
+#include "recorder.h"
+#include "sampler.h"
+#include "thread_state.h"
+
+enum { LOCAL_FRAMES = 128 + HP_STACK_LEAF_EXTRA + 1, DEEP_BUFFERS = 4 };
+
+void (*hp_sampled_epilogue)(void);
+
+static uint32_t max_frames = 128 + HP_STACK_LEAF_EXTRA;
+
+/* ---- walking and recording ---- */
+static struct {
+  struct hp_lock lock;
+  uintptr_t *pcs; /* HP_STACK_WORDS_MAX words, made at the first use */
+} deep_buffers[DEEP_BUFFERS];
+
+void hp_sampled_set_max_depth(uint32_t frames) { max_frames = frames + HP_STACK_LEAF_EXTRA; }
+
+void hp_sampled_close_dead_stacks(void) {
+  uint32_t epoch = hp_modules_epoch();
+  for (const struct hp_module *m = hp_modules_first(); m != NULL; m = m->next) {
+    if (hp_load_acquire(&m->died) == epoch) hp_stack_table_close_range(m->map_start, m->map_end, epoch);
+  }
+}
+
+static void walk_and_add(struct hp_sample *sample, uintptr_t *pcs, uint32_t room, const struct hp_frame_start *start) {
+  unsigned flags = 0;
+  sample->depth = (uint32_t)hp_unwind(start, pcs, room, &flags);
+  if (HP_UNLIKELY((flags & HP_UNWIND_MODULES_DIED) != 0)) hp_sampled_close_dead_stacks();
+  sample->is_truncated = (flags & HP_UNWIND_TRUNCATED) != 0;
+  sample->pcs = pcs;
+  hp_recorder_add(sample);
+}
+
+static HP_NOINLINE void add_with_local_buffer(struct hp_sample *sample, const struct hp_frame_start *start) {
+  uintptr_t pcs[LOCAL_FRAMES];
+  walk_and_add(sample, pcs, max_frames < LOCAL_FRAMES ? max_frames : LOCAL_FRAMES, start);
+}
+
+static HP_COLD void add_with_deep_buffer(struct hp_sample *sample, const struct hp_frame_start *start) {
+  for (unsigned i = 0; i < DEEP_BUFFERS; i++) {
+    if (!hp_lock_try(&deep_buffers[i].lock)) continue;
+    if (deep_buffers[i].pcs == NULL) deep_buffers[i].pcs = hp_heap_alloc(HP_STACK_WORDS_MAX * sizeof(uintptr_t));
+    if (deep_buffers[i].pcs != NULL) {
+      walk_and_add(sample, deep_buffers[i].pcs, max_frames, start);
+      hp_lock_release(&deep_buffers[i].lock);
+      return;
+    }
+    hp_lock_release(&deep_buffers[i].lock);
+  }
+  add_with_local_buffer(sample, start); /* all taken: this one is cut shorter */
+}
+
+void hp_sampled_leave_section(void) {
+  hp_section_leave();
+  if (hp_sampled_epilogue != NULL && hp_thread.section == 0) hp_sampled_epilogue();
+}
+
+void hp_sampled_record(void *ptr, size_t size, float weight, const struct hp_frame_start *start) {
+  if (ptr == NULL) return;
+  int saved_errno = errno;
+  hp_section_enter();
+  struct hp_sample sample = {.address = (uintptr_t)ptr, .size = size, .weight = weight};
+  if (HP_LIKELY(max_frames < LOCAL_FRAMES)) {
+    add_with_local_buffer(&sample, start);
+  } else {
+    add_with_deep_buffer(&sample, start);
+  }
+  hp_sampled_leave_section();
+  errno = saved_errno;
+}
+
+float hp_sampled_decide(size_t size) {
+  float weight = hp_sampler_decide_slow(size);
+  if (HP_UNLIKELY(hp_thread.section != 0) && weight != 0) {
+    hp_add_relaxed(&hp_recorder_losses.reentrant, 1);
+    return 0;
+  }
+  return weight;
+}
+
+/* ---- taking out ---- */
+bool hp_sampled_take(void *ptr, struct hp_live_record *out) {
+  hp_section_enter();
+  bool found = hp_recorder_take((uintptr_t)ptr, out);
+  hp_section_leave();
+  return found;
+}
+
+void hp_sampled_settle(const struct hp_live_record *record, bool is_freed) {
+  int saved_errno = errno;
+  hp_section_enter();
+  if (is_freed) {
+    hp_recorder_count_free(record);
+  } else {
+    hp_recorder_put_back(record);
+  }
+  hp_sampled_leave_section();
+  errno = saved_errno;
+}
+
+void hp_sampled_forget(void *ptr) {
+  struct hp_live_record record;
+  int saved_errno = errno;
+  hp_section_enter();
+  if (hp_recorder_take((uintptr_t)ptr, &record)) hp_recorder_count_free(&record);
+  hp_sampled_leave_section();
+  errno = saved_errno;
+}
+
+HP_NOINLINE void hp_sampled_free(void *ptr) {
+  hp_sampled_forget(ptr);
+  hp_hot.real_free(ptr);
+}
+
+/* ---- the twins ---- */
+HP_NOINLINE void *hp_sampled_malloc(size_t size) {
+  struct hp_frame_start start = HP_FRAME_START();
+  float weight = hp_sampled_decide(size);
+  void *ptr = hp_hot.real_malloc(size);
+  if (weight != 0) hp_sampled_record(ptr, size, weight, &start);
+  return ptr;
+}
+
+HP_NOINLINE void *hp_sampled_calloc(size_t n, size_t size) {
+  struct hp_frame_start start = HP_FRAME_START();
+  size_t bytes;
+  if (__builtin_mul_overflow(n, size, &bytes)) return hp_hot.real_calloc(n, size);
+  float weight = hp_sampled_decide(bytes);
+  void *ptr = hp_hot.real_calloc(n, size);
+  if (weight != 0) hp_sampled_record(ptr, bytes, weight, &start);
+  return ptr;
+}
+
+/* A free of ptr and an allocation of size at the caller. The record leaves before the real call: from then on another thread
+ * may get the old address. If the real call fails the old block is untouched and the very same record goes back. */
+HP_NOINLINE void *hp_sampled_realloc(void *ptr, size_t size) {
+  struct hp_frame_start start = HP_FRAME_START();
+  float weight = hp_sampled_decide(size);
+  struct hp_live_record record;
+  bool was_sample = ptr != NULL && hp_filter_may_hold(ptr) && hp_sampled_take(ptr, &record);
+  void *fresh = hp_hot.real_realloc(ptr, size);
+  if (was_sample) hp_sampled_settle(&record, fresh != NULL || size == 0);
+  if (weight != 0) hp_sampled_record(fresh, size, weight, &start);
+  return fresh;
+}
+
+HP_NOINLINE int hp_sampled_posix_memalign(void **out, size_t alignment, size_t size) {
+  struct hp_frame_start start = HP_FRAME_START();
+  float weight = hp_sampled_decide(size);
+  int result = hp_next.posix_memalign(out, alignment, size);
+  if (weight != 0 && result == 0) hp_sampled_record(*out, size, weight, &start);
+  return result;
+}
+
+HP_NOINLINE void *hp_sampled_aligned(size_t alignment, size_t size, void *(*real)(size_t, size_t)) {
+  struct hp_frame_start start = HP_FRAME_START();
+  float weight = hp_sampled_decide(size);
+  void *ptr = real(alignment, size);
+  if (weight != 0) hp_sampled_record(ptr, size, weight, &start);
+  return ptr;
+}
+
+HP_NOINLINE void *hp_sampled_valloc(size_t size, void *(*real)(size_t)) {
+  struct hp_frame_start start = HP_FRAME_START();
+  float weight = hp_sampled_decide(size);
+  void *ptr = real(size);
+  if (weight != 0) hp_sampled_record(ptr, size, weight, &start);
+  return ptr;
+}

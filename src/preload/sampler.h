@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * sampler.h - is this allocation a sample, and what does it stand for?
+ *
+ * Poisson sampling over bytes: the gaps between samples are exponential with mean R (the sample rate), drawn per thread, the
+ * first one too. An allocation of s bytes (0 counts as 1) is a sample with probability 1 - e^(-s/R), independently of all
+ * others, and then stands for 1/(1 - e^(-s/R)) allocations: that makes every sum over samples an unbiased estimate
+ * (Horvitz-Thompson; docs/accuracy.md). The gap is kept as its whole part: a real gap G ends inside the next n bytes exactly
+ * when floor(G) < n.
+ * A change of rate moves hp_hot.rate_epoch; each thread draws a new gap at its next allocation (exponential gaps have no
+ * memory: drawing anew is no bias) and takes no sample because of it.
+ * Threads     all per-thread; the rate is atomic. */
+#ifndef HP_SAMPLER_H
+#define HP_SAMPLER_H
+
+#include "hot.h"
+#include "thread_state.h"
+
+#define HP_SAMPLE_RATE_DEFAULT ((uint64_t)512 << 10)
+#define HP_SAMPLE_RATE_MAX ((uint64_t)1 << 40)
+
+/* The hot test: true when `size` bytes fit into what is left of this thread's gap (and takes them from it). */
+static inline bool hp_sampler_passes(size_t size) {
+  uint64_t n = size + (size == 0);
+  if (HP_LIKELY(n <= hp_thread.bytes_left) && HP_LIKELY(hp_thread.rate_epoch == hp_load_relaxed(&hp_hot.rate_epoch))) {
+    hp_thread.bytes_left -= n;
+    return true;
+  }
+  return false;
+}
+
+/* What the hot test left: draws the gap if it must, and decides. Returns the weight of the sample, quantised at random to a
+ * multiple of 1/1024 (so that sums are exact and still unbiased), or 0: no sample. Own thread, any time. */
+float hp_sampler_decide_slow(size_t size);
+
+/* Mean bytes between samples; 0: never. At most HP_SAMPLE_RATE_MAX. Any thread. */
+void hp_sampler_set_rate(uint64_t bytes);
+uint64_t hp_sampler_rate(void);
+
+/* Pure pieces, for tests: the whole part of an exponential gap of this mean (1: always 0; 0: never ends), and the exact
+ * weight of a block. */
+uint64_t hp_sampler_draw_gap(struct hp_rng *rng, uint64_t rate_bytes);
+double hp_sampler_weight(uint64_t size, uint64_t rate_bytes);
+float hp_sampler_quantise(double weight, struct hp_rng *rng);
+
+/* The thread's generator starts anew: a forked child must not repeat its parent's gaps. Own thread. */
+void hp_sampler_reseed(void);
+/* Tests: every generator starts from this seed and a counter instead of clock and addresses. */
+void hp_sampler_test_seed(uint64_t seed);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * thread_hooks.h - what control sets to hear of threads. Called on the program's thread, outside the profiler's section. */
+#ifndef HP_THREAD_HOOKS_H
+#define HP_THREAD_HOOKS_H
+
+#include <pthread.h>
+
+#include "compiler.h"
+
+/* Before any thread the program creates (pthread_create, thrd_create). NULL: nobody cares. */
+extern void (*hp_hook_before_thread)(void);
+/* A thread is about to leave by pthread_exit or thrd_exit. */
+extern void (*hp_hook_main_leaves)(void);
+
+/* The real pthread_create (EAGAIN when there is none). */
+int hp_next_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
+
+#endif
