@@ -18,12 +18,13 @@ struct hp_byte_sink {
 };
 
 struct hp_pprof_options {
-  bool with_symbols;          /* put function names in */
-  uint32_t max_depth;         /* frames kept in a row, after allocator frames were left out at the leaf */
-  const char *executable;     /* path of the program, for mapping[0] */
+  bool with_symbols;      /* put function names in */
+  uint32_t max_depth;     /* frames kept in a row, after allocator frames were left out at the leaf */
+  const char *executable; /* path of the program, for mapping[0] */
 };
 
-/* 0, or a negative errno: -ENOMEM (arena), -EBADMSG (own check failed; *out_fault says what, in the arena), or the sink's. */
+/* 0, or a negative errno: -ENOMEM (arena), -EBADMSG (own check failed; *out_fault says what, in the arena), or the sink's.
+ */
 int hp_pprof_encode(const struct hp_snapshot *snapshot, const struct hp_pprof_options *options, struct hp_arena *arena,
                     struct hp_byte_sink *sink, const char **out_fault);
 

@@ -10,18 +10,32 @@
 enum { HP_PATH_MAX = 4096 };
 
 struct hp_file_sink {
-  struct hp_byte_sink base;      /* first: this is what the encoder gets */
-  int fd;
-  char temporary[HP_PATH_MAX];   /* 4 KiB: not for a small stack; lives in the dump's arena or in static memory */
+  struct hp_byte_sink base;    /* first: this is what the encoder gets */
+  int fd;                      /* -1: not open */
+  char temporary[HP_PATH_MAX]; /* 4 KiB: not for a small stack; lives in the dump's arena or in static memory */
   char final[HP_PATH_MAX];
   uint64_t bytes_written;
 };
 
-/* Open the temporary file beside `path`. 0 or a negative errno (-ENAMETOOLONG, -ENOENT, -EACCES, ...). */
+/* Open the temporary file beside `path`. 0 or a negative errno (-ENAMETOOLONG, -ENOENT, -EACCES, -EISDIR: a path that ends
+ * in a slash, ...); on failure the sink is closed and nothing is left behind. */
 int hp_file_sink_open(struct hp_file_sink *sink, const char *path);
 /* Close and rename to the final name. 0 or a negative errno, then nothing is left behind. */
 int hp_file_sink_commit(struct hp_file_sink *sink);
-/* Close and remove the temporary file. */
+/* Close and remove the temporary file; nothing to do after commit or a failed open. */
 void hp_file_sink_abort(struct hp_file_sink *sink);
+
+#ifdef HEAPPROF_TESTING
+/* Faults to inject, each a positive errno, 0: none. */
+struct hp_sink_faults {
+  int open_errno;
+  int write_errno;
+  unsigned write_call; /* the k-th write from now on fails (1: the next); 0: none */
+  size_t write_limit;  /* a write takes at most so many bytes; 0: no limit */
+  int close_errno;
+  int rename_errno;
+};
+extern struct hp_sink_faults hp_sink_faults;
+#endif
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * symbols.h - names of functions from ELF symbol tables (.symtab, else .dynsym), remembered for later dumps.
  *
- * Invariants  a name once found is kept for the life of the process (own arena, counted); a module's file is opened at most
- *             once a dump, only when it has an address without an answer, and only if its build id is the module's.
+ * Invariants  an answer once found, "unknown" too, is kept for the life of the process (own arena, counted, up to the
+ * ceiling of heap.h; beyond it names live in the dump's arena and are looked up again). A module's file is opened at most
+ *             once a dump, only when it has an address without an answer, and believed only if its build id is the module's,
+ *             or, where there is none, if its headers are the ones in memory.
  * Callers     the encoder, one dump at a time.
- * Signals     async-signal-safe: raw open, fstat, mmap of the file, close. A file that shrinks while mapped is a hostile
- *             case: read with pread into the arena instead of trusting a mapping. */
+ * Signals     async-signal-safe: raw open, fstat, pread, close; nothing is mapped, a file may shrink while it is read.
+ * Fork        at any moment: what is remembered is whole at every step (pair_map.h, string_interner.h). */
 #ifndef HP_SYMBOLS_H
 #define HP_SYMBOLS_H
 
@@ -13,12 +15,12 @@
 #include "modules.h"
 
 struct hp_symbol_query {
-  uintptr_t address;                /* return address minus one */
-  const struct hp_module *module;   /* NULL: no name */
-  const char *name;                 /* out: NULL if unknown; valid for ever */
+  uintptr_t address;              /* return address minus one */
+  const struct hp_module *module; /* NULL: no name */
+  const char *name;               /* out: NULL if unknown; valid for ever, beyond the ceiling as long as `scratch` */
 };
 
-/* Fill in the names of n queries. `executable`: path of the program. */
+/* Fill in the names of n queries. `executable`: path of the program, or NULL. */
 void hp_symbols_resolve(struct hp_symbol_query *queries, size_t n, const char *executable, struct hp_arena *scratch);
 
 /* Is this the name of a replaceable C++ operator new (any form)? Such frames at the leaf are left out of a profile. */

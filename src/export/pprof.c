@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ * pprof.c - see pprof.h. In the file everything is defined before it is used:
+ *   strings, header | rows chosen, names looked up | strings, mappings, functions, locations | strings of labels, samples
+ * Ids are given in the order of first use, walking the rows that are written. */
+#include "pprof.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "location_table.h"
+#include "mapping_table.h"
+#include "profile_rows.h"
+#include "profile_stream.h"
+#include "string_interner.h"
+#include "symbols.h"
+
+enum {
+  ENCODE_BATCH = 16, /* elements in a piece */
+  ENCODE_COMMENTS_MAX = 1024,
+  ENCODE_LABEL_CACHE = 64, /* power of two */
+  ENCODE_LABELS_MAX = UINT8_MAX,
+};
+/* A sample must fit a piece: location ids of at most 5 bytes, values of 10, labels of at most 4 + 3 * 6 + 11. */
+_Static_assert((HP_ROW_DEPTH_MAX + 1) * 5 + HP_VALUES * 10 + ENCODE_LABELS_MAX * 40 + 64 < HP_PIECE_BYTES_MAX, "piece");
+_Static_assert(ENCODE_COMMENTS_MAX * 5 + 512 < HP_PIECE_BYTES_MAX, "piece");
+_Static_assert(HP_STRING_BYTES_MAX * 4 < HP_PIECE_BYTES_MAX, "piece");
+
+struct encoder {
+  const struct hp_snapshot *snapshot;
+  struct hp_arena *arena;
+  bool with_symbols;
+  uint32_t max_depth;
+  struct hp_profile_stream *stream;
+  struct hp_string_interner strings;
+  uint32_t strings_written;
+  struct hp_mapping_table mappings;
+  struct hp_location_table locations;
+  struct hp_profile_rows rows;
+  uint32_t *used_frames; /* by location id - 1 */
+  uint32_t used_count;
+  uint32_t *functions; /* string number of the name, by function id - 1 */
+  uint32_t function_count;
+  struct hp_pair_map function_of_name; /* name's address in memory: equal names nearly always share one */
+  struct hp_pair_map function_of_string;
+  struct {
+    const char *text;
+    uint32_t string;
+  } label_cache[ENCODE_LABEL_CACHE];
+  uint64_t location_ids[HP_ROW_DEPTH_MAX + 1];
+  Perftools__Profiles__Label labels[ENCODE_LABELS_MAX];
+  Perftools__Profiles__Label *label_list[ENCODE_LABELS_MAX];
+};
+
+static uint32_t intern(struct encoder *encoder, const char *text) {
+  return hp_string_interner_add(&encoder->strings, text, strlen(text), true);
+}
+
+/* Strings that came since the last call. */
+static int put_strings(struct encoder *encoder) {
+  uint32_t count = hp_string_interner_count(&encoder->strings);
+  while (encoder->strings_written < count) {
+    size_t length;
+    const char *text = hp_string_interner_get(&encoder->strings, encoder->strings_written, &length);
+    char *list[] = {(char *)text};
+    Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+    piece.n_string_table = 1;
+    piece.string_table = list;
+    int status = hp_profile_stream_put(encoder->stream, &piece);
+    if (status != 0) return status;
+    encoder->strings_written++;
+  }
+  return 0;
+}
+
+static int put_header(struct encoder *encoder) {
+  static const char *const NAMES[HP_VALUES] = {"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"};
+  const struct hp_snapshot *snapshot = encoder->snapshot;
+  size_t columns = hp_profile_rows_columns(snapshot->kind);
+  Perftools__Profiles__ValueType types[HP_VALUES];
+  Perftools__Profiles__ValueType *type_list[HP_VALUES];
+  Perftools__Profiles__ValueType period_type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+  Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+  for (size_t i = 0; i < columns; i++) {
+    types[i] = period_type;
+    types[i].type = intern(encoder, NAMES[i]);
+    types[i].unit = intern(encoder, i % 2 == 0 ? "count" : "bytes");
+    type_list[i] = &types[i];
+  }
+  piece.n_sample_type = columns;
+  piece.sample_type = type_list;
+  piece.default_sample_type = types[columns - 1].type;
+  period_type.type = intern(encoder, "space");
+  period_type.unit = intern(encoder, "bytes");
+  piece.period_type = &period_type;
+  piece.period = snapshot->period_bytes;
+  piece.time_nanos = snapshot->time_nanos;
+  piece.duration_nanos = snapshot->duration_nanos;
+  piece.n_comment = snapshot->comment_count < ENCODE_COMMENTS_MAX ? snapshot->comment_count : ENCODE_COMMENTS_MAX;
+  piece.comment = hp_arena_alloc(encoder->arena, piece.n_comment * sizeof piece.comment[0]);
+  if (piece.comment == NULL) return -ENOMEM;
+  for (size_t i = 0; i < piece.n_comment; i++) {
+    uint32_t string = intern(encoder, snapshot->comments[i]);
+    if (string == HP_STRING_NONE) return -ENOMEM;
+    piece.comment[i] = string;
+  }
+  int status = put_strings(encoder);
+  return status != 0 ? status : hp_profile_stream_put(encoder->stream, &piece);
+}
+
+/* Names for all frames, or, without symbols, for those near a leaf, where operator new is looked for. */
+static int look_up_names(struct encoder *encoder, const char *executable) {
+  struct hp_location_table *locations = &encoder->locations;
+  struct hp_symbol_query *queries = hp_arena_alloc(encoder->arena, locations->count * sizeof queries[0]);
+  uint32_t *frames = hp_arena_alloc(encoder->arena, locations->count * sizeof frames[0]);
+  bool *is_wanted = hp_arena_alloc(encoder->arena, locations->count);
+  if (queries == NULL || frames == NULL || is_wanted == NULL) return -ENOMEM;
+  for (size_t i = 0; i < encoder->rows.count && !encoder->with_symbols; i++) {
+    const struct hp_profile_row *row = &encoder->rows.list[i];
+    for (uint32_t k = 0; k < row->count && k < HP_ROW_LEAF_FRAMES; k++) is_wanted[row->frames[k]] = true;
+  }
+  size_t n = 0;
+  for (uint32_t i = HP_PSEUDO_FRAMES; i < locations->count; i++) {
+    const struct hp_frame *frame = &locations->frames[i];
+    if (frame->module == NULL || !(encoder->with_symbols || is_wanted[i])) continue;
+    queries[n] = (struct hp_symbol_query){.address = frame->address, .module = frame->module};
+    frames[n++] = i;
+  }
+  hp_symbols_resolve(queries, n, executable, encoder->arena);
+  for (size_t i = 0; i < n; i++) locations->frames[frames[i]].name = queries[i].name;
+  return 0;
+}
+
+/* The id of the function of that name; 0: no memory. */
+static uint32_t function_of(struct encoder *encoder, const char *name) {
+  uint32_t id = hp_pair_map_get(&encoder->function_of_name, (uintptr_t)name, 0);
+  if (id != 0) return id;
+  uint32_t string = intern(encoder, name);
+  if (string == HP_STRING_NONE) return 0;
+  id = hp_pair_map_get(&encoder->function_of_string, string, 0);
+  if (id == 0) {
+    encoder->functions[encoder->function_count++] = string;
+    id = encoder->function_count;
+    if (!hp_pair_map_put(&encoder->function_of_string, string, 0, id)) return 0;
+  }
+  return hp_pair_map_put(&encoder->function_of_name, (uintptr_t)name, 0, id) ? id : 0;
+}
+
+static bool is_pseudo(const struct hp_frame *frame) { return frame->address == 0; }
+
+/* First use of a frame: it gets its location id, its function's and its mapping's. false: no memory. */
+static bool use_frame(struct encoder *encoder, uint32_t number) {
+  struct hp_frame *frame = &encoder->locations.frames[number];
+  bool has_name = frame->name != NULL && frame->name[0] != 0 && (encoder->with_symbols || is_pseudo(frame));
+  if (has_name && (frame->function_id = function_of(encoder, frame->name)) == 0) return false;
+  if (frame->module != NULL && hp_mapping_table_use(&encoder->mappings, frame->module).mapping == 0) return false;
+  encoder->used_frames[encoder->used_count++] = number;
+  frame->location_id = encoder->used_count;
+  return true;
+}
+
+static int number_frames(struct encoder *encoder) {
+  encoder->used_frames = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->used_frames[0]);
+  encoder->functions = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->functions[0]);
+  if (encoder->used_frames == NULL || encoder->functions == NULL) return -ENOMEM;
+  for (size_t i = 0; i < encoder->rows.count; i++) {
+    struct hp_profile_row *row = &encoder->rows.list[i];
+    for (uint32_t k = 0; k < row->count; k++) {
+      const struct hp_frame *frame = &encoder->locations.frames[row->frames[k]];
+      if (frame->location_id == 0 && !use_frame(encoder, row->frames[k])) return -ENOMEM;
+      row->frames[k] = frame->location_id; /* from here on a row's frames are location ids */
+    }
+  }
+  return 0;
+}
+
+static int put_mappings(struct encoder *encoder) {
+  for (uint32_t i = 0; i < encoder->mappings.count; i++) {
+    const struct hp_mapping *mapping = &encoder->mappings.mappings[i];
+    Perftools__Profiles__Mapping message = PERFTOOLS__PROFILES__MAPPING__INIT;
+    Perftools__Profiles__Mapping *list[] = {&message};
+    Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+    message.id = i + 1;
+    message.memory_start = mapping->start;
+    message.memory_limit = mapping->limit;
+    message.file_offset = mapping->offset;
+    message.filename = mapping->file;
+    message.build_id = mapping->build_id;
+    piece.n_mapping = 1;
+    piece.mapping = list;
+    int status = hp_profile_stream_put(encoder->stream, &piece);
+    if (status != 0) return status;
+  }
+  return 0;
+}
+
+static int put_functions(struct encoder *encoder) {
+  for (uint32_t i = 0; i < encoder->function_count; i++) {
+    Perftools__Profiles__Function message = PERFTOOLS__PROFILES__FUNCTION__INIT;
+    Perftools__Profiles__Function *list[] = {&message};
+    Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+    message.id = i + 1;
+    message.name = encoder->functions[i];
+    message.system_name = encoder->functions[i];
+    piece.n_function = 1;
+    piece.function = list;
+    int status = hp_profile_stream_put(encoder->stream, &piece);
+    if (status != 0) return status;
+  }
+  return 0;
+}
+
+static void fill_location(struct encoder *encoder, uint32_t id, Perftools__Profiles__Location *location,
+                          Perftools__Profiles__Line *line, Perftools__Profiles__Line **line_list) {
+  const struct hp_frame *frame = &encoder->locations.frames[encoder->used_frames[id - 1]];
+  perftools__profiles__location__init(location);
+  location->id = id;
+  location->address = frame->address;
+  if (frame->module != NULL) {
+    struct hp_module_place place = hp_mapping_table_use(&encoder->mappings, frame->module);
+    location->mapping_id = place.mapping;
+    location->address += place.shift;
+  }
+  if (frame->function_id != 0) {
+    perftools__profiles__line__init(line);
+    line->function_id = frame->function_id;
+    *line_list = line;
+    location->n_line = 1;
+    location->line = line_list;
+  }
+}
+
+static int put_locations(struct encoder *encoder) {
+  struct {
+    Perftools__Profiles__Location locations[ENCODE_BATCH];
+    Perftools__Profiles__Location *location_list[ENCODE_BATCH];
+    Perftools__Profiles__Line lines[ENCODE_BATCH];
+    Perftools__Profiles__Line *line_list[ENCODE_BATCH];
+  } *batch = hp_arena_alloc(encoder->arena, sizeof *batch);
+  if (batch == NULL) return -ENOMEM;
+  for (uint32_t id = 1; id <= encoder->used_count;) {
+    Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+    piece.location = batch->location_list;
+    while (piece.n_location < ENCODE_BATCH && id <= encoder->used_count) {
+      size_t i = piece.n_location++;
+      fill_location(encoder, id++, &batch->locations[i], &batch->lines[i], &batch->line_list[i]);
+      batch->location_list[i] = &batch->locations[i];
+    }
+    int status = hp_profile_stream_put(encoder->stream, &piece);
+    if (status != 0) return status;
+  }
+  return 0;
+}
+
+/* Labels repeat the same few texts, nearly always at the same few addresses. */
+static uint32_t intern_label(struct encoder *encoder, const char *text) {
+  size_t slot = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 9) & (ENCODE_LABEL_CACHE - 1);
+  if (encoder->label_cache[slot].text != text) {
+    uint32_t string = intern(encoder, text);
+    if (string == HP_STRING_NONE) return string;
+    encoder->label_cache[slot].text = text;
+    encoder->label_cache[slot].string = string;
+  }
+  return encoder->label_cache[slot].string;
+}
+
+/* false: no memory. A label without a key, or an empty text, is no label. */
+static bool add_label(struct encoder *encoder, const struct hp_label *label, size_t *count) {
+  if (label->key == NULL || label->key[0] == 0 || (label->str != NULL && label->str[0] == 0)) return true;
+  Perftools__Profiles__Label *message = &encoder->labels[*count];
+  perftools__profiles__label__init(message);
+  message->key = intern_label(encoder, label->key);
+  if (label->str != NULL) {
+    message->str = intern_label(encoder, label->str);
+  } else {
+    message->num = label->num;
+    /* Readers drop a number that is 0 and has no unit. */
+    const char *unit = label->unit != NULL ? label->unit : "";
+    if (label->num == 0 && unit[0] == 0) unit = "count";
+    message->num_unit = intern_label(encoder, unit);
+  }
+  encoder->label_list[(*count)++] = message;
+  return message->key != HP_STRING_NONE && message->str != HP_STRING_NONE && message->num_unit != HP_STRING_NONE;
+}
+
+static int put_sample(struct encoder *encoder, const struct hp_profile_row *row) {
+  int64_t values[HP_VALUES];
+  Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
+  Perftools__Profiles__Sample *list[] = {&message};
+  Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
+  for (uint32_t i = 0; i < row->count; i++) encoder->location_ids[i] = row->frames[i];
+  message.n_location_id = row->count;
+  message.location_id = encoder->location_ids;
+  message.n_value = hp_profile_rows_columns(encoder->snapshot->kind);
+  message.value = values;
+  for (size_t i = 0; i < message.n_value; i++) values[i] = hp_profile_rows_value(encoder->snapshot->kind, row->row, i);
+  message.label = encoder->label_list;
+  for (size_t i = 0; i < row->row->label_count; i++) {
+    if (!add_label(encoder, &row->row->labels[i], &message.n_label)) return -ENOMEM;
+  }
+  piece.n_sample = 1;
+  piece.sample = list;
+  int status = put_strings(encoder);
+  return status != 0 ? status : hp_profile_stream_put(encoder->stream, &piece);
+}
+
+static int put_samples(struct encoder *encoder) {
+  int status = 0;
+  for (size_t i = 0; status == 0 && i < encoder->rows.count; i++) status = put_sample(encoder, &encoder->rows.list[i]);
+  return status;
+}
+
+static bool has_epochs(const struct hp_snapshot *snapshot) {
+  for (size_t i = 0; i < snapshot->row_count; i++) {
+    if (snapshot->rows[i].epoch != 0) return true;
+  }
+  return false;
+}
+
+static int prepare(struct encoder *encoder, const struct hp_pprof_options *options) {
+  encoder->strings.arena = encoder->arena;
+  encoder->function_of_name.arena = encoder->arena;
+  encoder->function_of_string.arena = encoder->arena;
+  encoder->with_symbols = options->with_symbols;
+  encoder->max_depth = options->max_depth;
+  if (encoder->max_depth < 1) encoder->max_depth = 1;
+  if (encoder->max_depth > HP_ROW_DEPTH_MAX) encoder->max_depth = HP_ROW_DEPTH_MAX;
+  bool is_ready =
+      hp_location_table_init(&encoder->locations, encoder->arena, has_epochs(encoder->snapshot)) &&
+      hp_profile_rows_collect(&encoder->rows, encoder->snapshot, encoder->max_depth, &encoder->locations, encoder->arena);
+  return is_ready ? 0 : -ENOMEM;
+}
+
+static int encode(struct encoder *encoder, const struct hp_pprof_options *options) {
+  int status = prepare(encoder, options);
+  if (status == 0) status = put_header(encoder);
+  if (status == 0) status = look_up_names(encoder, options->executable);
+  if (status != 0) return status;
+  hp_profile_rows_finish(&encoder->rows, encoder->max_depth, &encoder->locations);
+  if (!hp_mapping_table_init(&encoder->mappings, encoder->arena, &encoder->strings, options->executable)) return -ENOMEM;
+  status = number_frames(encoder);
+  if (status == 0) status = put_strings(encoder);
+  if (status == 0) status = put_mappings(encoder);
+  if (status == 0) status = put_functions(encoder);
+  if (status == 0) status = put_locations(encoder);
+  if (status == 0) status = put_samples(encoder);
+  return status != 0 ? status : hp_profile_stream_close(encoder->stream);
+}
+
+int hp_pprof_encode(const struct hp_snapshot *snapshot, const struct hp_pprof_options *options, struct hp_arena *arena,
+                    struct hp_byte_sink *sink, const char **out_fault) {
+  if (out_fault != NULL) *out_fault = "";
+  struct encoder *encoder = hp_arena_alloc(arena, sizeof *encoder);
+  struct hp_profile_stream *stream = hp_profile_stream_open(arena, sink, snapshot->kind);
+  if (encoder == NULL || stream == NULL) return -ENOMEM;
+  encoder->snapshot = snapshot;
+  encoder->arena = arena;
+  encoder->stream = stream;
+  int status = encode(encoder, options);
+  if (out_fault != NULL && status == -EBADMSG) *out_fault = hp_profile_stream_fault(stream);
+  return status;
+}

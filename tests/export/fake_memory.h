@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * fake_memory.h - the budget of heap.h for the tests of the export folder: arenas only, and a request that fails. */
+#ifndef HP_FAKE_MEMORY_H
+#define HP_FAKE_MEMORY_H
+
+#include "heap.h"
+
+/* The k-th chunk from now on is refused (1: the next), and every later one; 0: none. */
+void fake_memory_fail_at(unsigned k);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * fake_modules.h - modules.h for the tests of the export folder: a list the test fills. */
+#ifndef HP_FAKE_MODULES_H
+#define HP_FAKE_MODULES_H
+
+#include "modules.h"
+
+/* Forget all modules. */
+void fake_modules_reset(void);
+/* One more module; what is not given is derived: index, map_* from text_*. Returns the copy that counts. */
+struct hp_module *fake_modules_add(struct hp_module module);
+/* Registers the object the loader has at pc, as the real one would. */
+struct hp_module *fake_modules_add_loaded(uintptr_t pc);
+/* Calls of hp_modules_note since the reset. */
+unsigned fake_modules_notes(void);
+
+#endif
