@@ -2,8 +2,9 @@
  * modules.h - the loaded objects that were seen on a sampled stack, remembered after they are unloaded.
  *
  * Invariants  a module is never forgotten and never moves; alive modules do not overlap. `died` is 0 while it is loaded, else
- *             the epoch at which it was found gone; epochs count deaths events from 1. A stack that was closed at epoch E
- *             (record/stack_table.h) belongs to the modules with born < E <= died (or died == 0).
+ *             the epoch at which it was found gone; epochs count death events from 1. A stack that was closed at epoch E
+ *             (record/stack_table.h) belongs to the modules with born < E <= died (or died == 0), the newest of them.
+ *             The same file loaded again at the same address with the same build id is the same module: it lives again.
  * Callers     the unwinder registers (at the first pc in a module, while a frame of it is on the stack, so it is loaded);
  *             the export folder reads.
  * Locks       one, rank HP_RANK_MODULES, for registering and marking; readers walk the list without it.
@@ -12,25 +13,28 @@
 #define HP_MODULES_H
 
 #include "compiler.h"
-
-enum { HP_BUILD_ID_MAX = 64 };
+#include "module_image.h"
 
 struct hp_module {
-  struct hp_module *next;  /* older module, or NULL; set before publication */
-  uintptr_t map_start;     /* whole object, first to last PT_LOAD, page aligned */
+  struct hp_module *next; /* older module, or NULL; set before publication */
+  uintptr_t map_start;    /* whole object, first to last PT_LOAD, page aligned */
   uintptr_t map_end;
-  uintptr_t text_start;    /* first to last executable PT_LOAD */
+  uintptr_t text_start; /* first to last executable PT_LOAD, page aligned */
   uintptr_t text_end;
-  uint64_t text_offset;    /* file offset of text_start */
-  uintptr_t load_bias;     /* address = ELF virtual address + bias */
-  uint32_t index;          /* 0, 1, 2, ... in order of registration */
-  uint32_t born;           /* deaths epoch when registered */
-  uint32_t died;           /* atomic; 0: loaded */
-  uint8_t build_id_size;   /* 0: none */
+  uint64_t text_offset; /* file offset of text_start */
+  uintptr_t load_bias;  /* address = ELF virtual address + bias */
+  uint32_t index;       /* 0, 1, 2, ... in order of registration */
+  uint32_t born;        /* deaths epoch when registered */
+  uint32_t died;        /* atomic; 0: loaded */
+  uint8_t build_id_size; /* 0: none */
   uint8_t build_id[HP_BUILD_ID_MAX];
-  bool is_executable;      /* the program itself (its path is /proc/self/exe's) */
+  bool is_executable; /* the program itself (its path is /proc/self/exe's) */
   bool is_vdso;
-  const char *path;        /* as the loader knows it; "" for the program */
+  const char *path; /* as the loader knows it; "" for the program */
+  /* for this folder: */
+  struct hp_cfi_tables tables;
+  const void *link_map; /* what the loader knew it by: compared, not followed */
+  const void *dynamic;
 };
 
 /* Registers the object that covers pc, if any; idempotent. Returns it, or NULL (no object there, or no memory).

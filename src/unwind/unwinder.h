@@ -29,7 +29,8 @@ enum hp_unwind_flags {
 };
 
 /* Fill pcs[0..max) with return addresses, leaf first; frames of heapprof itself are left out (a start inside our own text
- * is stepped over). Returns their number, 0 when not even start->pc is usable; *out_flags gets HP_UNWIND_*.
+ * is stepped over). A frame interrupted by a signal is given as the address behind its instruction's first byte, so that "minus
+ * one" is right for every entry. Returns their number, 0 when not even start->pc is usable; *out_flags gets HP_UNWIND_*.
  * Any thread; not to be re-entered by the same thread (callers hold their section flag). errno is untouched. */
 size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags);
 
@@ -51,14 +52,15 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
 void hp_unwind_flush(void);
 
 /* Around the program's dlclose: between the two nothing is cached; after it the modules that have gone are marked dead
- * (modules.h) and their rules dropped. Returns whether a known module died. Any thread, own section not required. */
+ * (modules.h) and their rules dropped. Returns whether a known module died. Any thread. hp_unwind_after_unload takes locks that
+ * a sample taken in a signal handler on this thread would wait for: call it inside the profiler's own section. */
 void hp_unwind_before_unload(void);
 bool hp_unwind_after_unload(void);
 
 /* Counters since the start, for statistics and tests. */
 struct hp_unwind_stats {
   uint64_t rule_misses;      /* frames whose rule had to be read from .eh_frame */
-  uint64_t slow_walks;       /* walks or parts of walks handed to libunwind */
+  uint64_t slow_walks;       /* frames stepped with all registers (slow_step.h) */
   uint64_t prefix_reuses;    /* walks that ended early at a remembered frame */
   uint64_t cache_bytes;      /* memory of the rule cache and remembered stacks */
 };

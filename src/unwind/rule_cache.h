@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ * rule_cache.h - pc -> rule, shared by all threads, read without a lock.
+ *
+ * One 64-bit word an entry, the pc verified whole: its lower 12 bits are the bucket's index (or more, they are reused), the
+ * others the tag. A reader needs one relaxed load and can never see half an entry. Two entries a bucket.
+ *
+ *   reader      table = hp_rule_table_load() once a walk; hp_rule_table_find(table, key); a miss: read .eh_frame
+ *   writer      hp_rule_cache_insert, under a try-lock (a loser does not cache), only if no unload came between
+ *   unload      hp_rule_cache_suspend: walks that begin now find an empty table; hp_rule_cache_resume empties the real one
+ *
+ * Why that is exact: a stack that shows a library loaded at reused addresses begins its walk after that library was mapped,
+ * hence after the unloading thread suspended the table (both under the loader's lock). See unwinder.c.
+ * Invariants  tables are never freed (a reader may be in one); they at most double, so the old ones sum to one new one.
+ * Memory      private heap, from the first insert on. Signals: not re-entered by a thread (callers' section). */
+#ifndef HP_RULE_CACHE_H
+#define HP_RULE_CACHE_H
+
+#include "compiler.h"
+#include "rule.h"
+
+struct hp_rule_table {
+  uint64_t bucket_mask;
+  uint64_t entries[]; /* 2 a bucket; 0: empty. Aligned to a cache line less the mask: see HP_RULE_TABLE_ALIGNMENT */
+};
+
+struct hp_rule_cache {
+  struct hp_rule_table *current; /* what walks use: the real one or the empty one */
+  uint32_t generation;           /* grows with every flush */
+};
+extern struct hp_rule_cache hp_rule_cache;
+
+static inline const struct hp_rule_table *hp_rule_table_load(void) { return hp_load_acquire(&hp_rule_cache.current); }
+
+/* The key of the row for the instruction before a return address is the return address; that of an interrupted pc is the
+ * next possible one. 0 is no key. */
+static inline bool hp_rule_is_cachable(uintptr_t key) { return key >> HP_PC_BITS == 0; }
+
+/* The rule of `key` with tag bits, or 0 (no rule is 0: its tag would be a key below 4096, never cached). */
+static inline uint64_t hp_rule_table_find(const struct hp_rule_table *table, uintptr_t key) {
+  uintptr_t number = key >> HP_PC_SHIFT;
+  uint64_t tag = number >> HP_RULE_TAG_SHIFT;
+  const uint64_t *bucket = &table->entries[2 * (number & table->bucket_mask)];
+  uint64_t entry = hp_load_relaxed(&bucket[0]);
+  if (HP_LIKELY(((entry ^ tag) & HP_RULE_TAG_MASK) == 0)) return entry;
+  entry = hp_load_relaxed(&bucket[1]);
+  if (HP_LIKELY(((entry ^ tag) & HP_RULE_TAG_MASK) == 0)) return entry;
+  return 0;
+}
+
+/* To be read before the rule is; insert compares. Acquire. */
+static inline uint32_t hp_rule_cache_generation(void) { return hp_load_acquire(&hp_rule_cache.generation); }
+void hp_rule_cache_insert(uintptr_t key, uint64_t rule, uint32_t generation);
+
+/* Forget everything. */
+void hp_rule_cache_flush(void);
+/* Nested: walks that begin before the matching resume cache nothing; the last resume also flushes. */
+void hp_rule_cache_suspend(void);
+void hp_rule_cache_resume(void);
+
+size_t hp_rule_cache_bytes(void);
+void hp_rule_cache_lock(void);
+void hp_rule_cache_unlock(void);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ * stack_bounds.c - see stack_bounds.h. */
+#include "stack_bounds.h"
+
+#include "sys.h"
+
+enum {
+  HP_STACK_PAGE = 4096,                  /* larger pages are probed more often than needed */
+  HP_STACK_MAIN_LEARN_MAX = 8 << 20,     /* bytes probed at most to know a sp as the main thread's own */
+  HP_STACK_DESCRIPTOR_GAP_MAX = 1 << 16, /* the descriptor ends this close to the end of its stack */
+};
+
+__thread struct hp_stack_own hp_stack_own_tls HP_TLS;
+
+/* The end of the main thread's stack; the loader's. Weak: other loaders have none, then every stack is a foreign one. */
+extern void *__libc_stack_end __attribute__((weak));
+
+/* 0: not tried; 1: the system call tells readable from unreadable; 2: it does not (an emulator that checks in another
+ * order): then nothing but the thread's own stack is read. */
+static uint32_t probe_state;
+
+/* Where in the descriptor the stack's address lies, as distance from the thread pointer; 0: not known yet. */
+static int32_t descriptor_offset;
+
+static bool probe_once(uintptr_t address) {
+  enum { NONSENSE_HOW = 0x48505246, INVALID_ARGUMENT = -22 };
+  return hp_sys_sigprocmask(NONSENSE_HOW, (const uint64_t *)address, NULL) == INVALID_ARGUMENT;
+}
+
+bool hp_stack_probe(uintptr_t address) {
+  uint32_t state = hp_load_relaxed(&probe_state);
+  if (HP_UNLIKELY(state == 0)) {
+    const uint64_t readable = 0;
+    state = probe_once((uintptr_t)&readable) && !probe_once(sizeof(uintptr_t)) ? 1 : 2;
+    hp_store_relaxed(&probe_state, state);
+  }
+  return state == 1 && address != 0 && probe_once(address);
+}
+
+static uintptr_t page_of(uintptr_t address) { return address & ~(uintptr_t)(HP_STACK_PAGE - 1); }
+
+bool hp_stack_cover(struct hp_stack_range *range, uintptr_t address) {
+  if (address % sizeof(uintptr_t) != 0) return false;
+  if (hp_stack_covers(range, address)) return true;
+  uintptr_t page = page_of(address);
+  if (!hp_stack_probe(address)) return false;
+  if (page == range->hi) {
+    range->hi = page + HP_STACK_PAGE;
+  } else if (page + HP_STACK_PAGE == range->lo) {
+    range->lo = page;
+  } else {
+    *range = (struct hp_stack_range){.lo = page, .hi = page + HP_STACK_PAGE};
+  }
+  return true;
+}
+
+/* Do the words at `at` describe a stack block (address, size) that holds the thread pointer near its end? */
+static bool is_stack_block(const uintptr_t *at, uintptr_t tp) {
+  uintptr_t block = at[0];
+  uintptr_t size = at[1];
+  return block != 0 && block % 16 == 0 && block < tp && size < (uintptr_t)1 << 46 && block + size >= tp &&
+         block + size - tp <= HP_STACK_DESCRIPTOR_GAP_MAX;
+}
+
+/* The stack block of a pthread, from glibc's thread descriptor: it is found by its content, because its place differs from
+ * version to version; the main thread's descriptor has address 0 there. The descriptor is the thread's own memory. */
+static bool find_descriptor_stack(struct hp_stack_range *out) {
+  uintptr_t tp = hp_arch_thread_pointer();
+  const uintptr_t *block = NULL;
+  int32_t known = hp_load_relaxed(&descriptor_offset);
+  if (known != 0 && is_stack_block((const uintptr_t *)(tp + (uintptr_t)(intptr_t)known), tp)) {
+    block = (const uintptr_t *)(tp + (uintptr_t)(intptr_t)known);
+  } else if (known == 0) {
+    const uintptr_t *end = (const uintptr_t *)(tp + HP_DESCRIPTOR_AFTER_BYTES) - 2;
+    for (const uintptr_t *at = (const uintptr_t *)(tp - HP_DESCRIPTOR_BEFORE_BYTES); at < end; at++) {
+      if ((uintptr_t)at != tp && is_stack_block(at, tp)) {
+        block = at;
+        hp_store_relaxed(&descriptor_offset, (int32_t)((uintptr_t)at - tp));
+        break;
+      }
+    }
+  }
+  if (block == NULL) return false;
+  /* Up to the descriptor: frames of the thread lie below it. */
+  *out = (struct hp_stack_range){.lo = block[0], .hi = tp - HP_DESCRIPTOR_BEFORE_BYTES};
+  return true;
+}
+
+/* Is sp on the main thread's stack? Then every page from sp's up to what is known, or to the end, can be read: the kernel
+ * keeps a gap between that stack and any other mapping. */
+static bool learn_main_stack(uintptr_t sp, struct hp_stack_own *own) {
+  if (&__libc_stack_end == NULL || __libc_stack_end == NULL) return false;
+  uintptr_t top = page_of((uintptr_t)__libc_stack_end) + HP_STACK_PAGE;
+  uintptr_t known = own->range.hi != 0 ? own->range.lo : top;
+  uintptr_t page = page_of(sp);
+  if (sp < own->foreign_below || page >= known) return false;
+  if (known - page > HP_STACK_MAIN_LEARN_MAX) {
+    own->foreign_below = known - HP_STACK_MAIN_LEARN_MAX;
+    return false;
+  }
+  for (uintptr_t at = page; at < known; at += HP_STACK_PAGE) {
+    if (!hp_stack_probe(at)) {
+      own->foreign_below = at;
+      return false;
+    }
+  }
+  own->range = (struct hp_stack_range){.lo = page, .hi = top};
+  return true;
+}
+
+void hp_stack_enter_slow(uintptr_t sp, struct hp_stack_range *out) {
+  struct hp_stack_own *own = &hp_stack_own_tls;
+  if (own->kind == HP_STACK_UNKNOWN) own->kind = find_descriptor_stack(&own->range) ? HP_STACK_PTHREAD : HP_STACK_MAIN;
+  bool is_own = sp - own->range.lo < own->range.hi - own->range.lo;
+  if (!is_own && own->kind == HP_STACK_MAIN) is_own = learn_main_stack(sp, own);
+  *out = (struct hp_stack_range){.lo = sp, .hi = is_own ? own->range.hi : sp};
+}
+
+void hp_stack_enter_jump(uintptr_t sp, struct hp_stack_range *out) {
+  const struct hp_stack_own *own = &hp_stack_own_tls;
+  bool is_own = sp - own->range.lo < own->range.hi - own->range.lo && hp_stack_probe(sp & ~(sizeof(uintptr_t) - 1));
+  *out = (struct hp_stack_range){.lo = sp, .hi = is_own ? own->range.hi : sp};
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT
+ * unwinder.c - see unwinder.h. The loop of hp_unwind knows two kinds of frames, CFA = sp + n and CFA = fp + n, which are
+ * nearly all; everything else is in step_special, out of line.
+ *
+ *   pc --rule cache--> rule        a miss: modules.h names the object, cfi.h reads its table, rule.h packs the row
+ *   CFA = sp|fp + n;  pc' = *(CFA - 8);  fp' = *(CFA - m);  sp' = CFA
+ *
+ * Every word is read only after a comparison with the range of stack known to be mapped (stack_bounds.h); CFAs grow strictly,
+ * but for signal frames, whose number is bounded: so every walk ends.
+ * Locks    the rule cache's try-lock and that of modules.h on a miss; none otherwise. */
+#include "unwinder.h"
+
+#include "lock.h"
+#include "modules.h"
+#include "object_find.h"
+#include "rule_cache.h"
+#include "slow_step.h"
+#include "stack_bounds.h"
+
+enum {
+  HP_WALK_SIGNALS_MAX = 64,
+  HP_WALK_OWN_FRAMES_MAX = 64,
+  HP_WALK_SLOW_FRAMES_MAX = 2 * HP_STACK_WORDS_MAX, /* frames stepped again from the bottom for one slow one */
+};
+
+struct walk {
+  uintptr_t key; /* return address into the current frame; its pc + HP_PC_STEP when it was interrupted there by a signal */
+  uintptr_t sp;
+  uintptr_t fp;
+  struct hp_stack_range range;
+  unsigned flags;
+  uint32_t generation;
+  unsigned signals;
+  unsigned own_frames;
+  bool has_registers; /* of a frame further down: the next slow frame is reached from there */
+  uintptr_t registers_address;
+  struct hp_registers registers;
+};
+
+static struct hp_unwind_stats stats; /* atomic counters */
+
+/* heapprof's own text; empty until first asked for, and when the unwinder is linked into the program itself. */
+static struct {
+  uintptr_t start;
+  uintptr_t end; /* stored last */
+} own_text;
+
+static bool is_own_text(uintptr_t pc) {
+  uintptr_t end = hp_load_acquire(&own_text.end);
+  if (HP_UNLIKELY(end == 0)) {
+    struct hp_object object;
+    if (!hp_object_find((uintptr_t)&hp_unwind, &object)) return false;
+    hp_store_relaxed(&own_text.start, object.map_start);
+    end = object.name[0] != 0 ? object.map_end : 1;
+    hp_store_release(&own_text.end, end);
+  }
+  return pc < end && pc >= hp_load_relaxed(&own_text.start);
+}
+
+/* The rule of a key that is not cached: with tag bits 0, HP_RULE_NO_DATA where nothing is known. */
+static HP_NOINLINE uint64_t read_rule(struct walk *walk, uintptr_t key) {
+  hp_add_relaxed(&stats.rule_misses, 1);
+  uintptr_t address = key - HP_PC_STEP;
+  const uint64_t no_data = hp_rule_make(HP_RULE_NO_DATA, 0, 0);
+  bool died = false;
+  const struct hp_module *module = hp_modules_note(address, &died);
+  if (died) {
+    walk->flags |= HP_UNWIND_MODULES_DIED;
+    hp_rule_cache_flush();
+    walk->generation = hp_rule_cache_generation();
+  }
+  if (module == NULL) return no_data;
+  struct hp_cfi_row row;
+  uint64_t rule = no_data;
+  if (hp_cfi_find_row(&module->tables, address, &row) == HP_CFI_FOUND) {
+    rule = hp_rule_from_row(&module->tables, &row, address);
+    unsigned kind = hp_rule_kind(rule);
+    if (kind <= HP_RULE_FP && is_own_text(address)) rule |= hp_rule_make(HP_RULE_SP_OWN, 0, 0);
+  }
+  hp_rule_cache_insert(key, rule, walk->generation);
+  return rule;
+}
+
+/* ---- frames that the loop does not know ---- */
+
+static bool read_word(struct walk *walk, uintptr_t address, uintptr_t *out) {
+  return hp_stack_read(&walk->range, address, out);
+}
+
+/* Returns to (pc, sp, fp) in the caller; sp must have grown. */
+static bool return_to(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
+  if (sp <= walk->sp) return false;
+  walk->key = hp_arch_strip_pc(pc);
+  walk->sp = sp;
+  walk->fp = fp;
+  return true;
+}
+
+/* CFA and fp as the rule says; both plain kinds and gcc's and OpenSSL's realigned frames. */
+static bool step_by_rule(struct walk *walk, uint64_t rule) {
+  uintptr_t fp_words = hp_rule_fp_words(rule);
+  uintptr_t distance = hp_rule_cfa_words(rule) * sizeof(uintptr_t);
+  uintptr_t cfa;
+  uintptr_t pc;
+  uintptr_t fp = walk->fp;
+  switch (hp_rule_kind(rule)) {
+    case HP_RULE_SP: case HP_RULE_SP_OWN: cfa = walk->sp + distance; break;
+    case HP_RULE_FP: case HP_RULE_FP_OWN: cfa = walk->fp + distance; break;
+    case HP_RULE_FP_MEMORY:
+      if (walk->fp < walk->sp || !read_word(walk, walk->fp - distance, &cfa) || !read_word(walk, walk->fp, &fp)) return false;
+      break;
+    default:
+      if (!read_word(walk, walk->sp + distance, &cfa)) return false;
+      cfa += sizeof(uintptr_t);
+  }
+  if (cfa <= walk->sp || !read_word(walk, HP_RA_SLOT(cfa, fp_words), &pc)) return false;
+  if (fp_words != 0 && !read_word(walk, cfa - fp_words * sizeof(uintptr_t), &fp)) return false;
+  return return_to(walk, pc, cfa, fp);
+}
+
+/* Out of a signal handler: pc is exact, sp is on whatever stack the thread was on. */
+static bool step_signal(struct walk *walk) {
+  uintptr_t pc, sp, fp;
+  if (++walk->signals > HP_WALK_SIGNALS_MAX) return false;
+  if (!read_word(walk, walk->sp + HP_SIGNAL_PC_OFFSET, &pc) || !read_word(walk, walk->sp + HP_SIGNAL_SP_OFFSET, &sp) ||
+      !read_word(walk, walk->sp + HP_SIGNAL_FP_OFFSET, &fp)) {
+    return false;
+  }
+  walk->key = hp_arch_strip_pc(pc) + HP_PC_STEP;
+  walk->sp = sp;
+  walk->fp = fp;
+  hp_stack_enter_jump(sp, &walk->range);
+  return true;
+}
+
+/* Are there n readable bytes of code at this address? */
+static bool is_readable(uintptr_t address, size_t n) {
+  uintptr_t first = address & ~(uintptr_t)7;
+  uintptr_t last = (address + n - 1) & ~(uintptr_t)7;
+  return last >= first && hp_stack_probe(first) && (first == last || hp_stack_probe(last));
+}
+
+static bool is_after_call(uintptr_t pc) {
+  uint8_t before[8];
+  if (pc < sizeof(before) || !is_readable(pc - sizeof(before), sizeof(before))) return false;
+  __builtin_memcpy(before, (const void *)(pc - sizeof(before)), sizeof(before));
+  return hp_arch_is_after_call(before);
+}
+
+/* A frame without unwind data (generated code): a signal restorer of somebody's own, or a frame that keeps the frame-pointer
+ * chain. Believed only if the word above the saved frame pointer is an address behind a call instruction. */
+static bool step_without_data(struct walk *walk) {
+  uintptr_t pc, fp;
+  if (is_readable(walk->key, HP_RESTORER_BYTES) && hp_arch_is_restorer((const uint8_t *)walk->key)) {
+    return step_signal(walk);
+  }
+  if (walk->fp < walk->sp || walk->fp % sizeof(uintptr_t) != 0) return false;
+  if (!read_word(walk, walk->fp, &fp) || !read_word(walk, walk->fp + sizeof(uintptr_t), &pc)) return false;
+  pc = hp_arch_strip_pc(pc);
+  if (!is_after_call(pc)) return false;
+  return return_to(walk, pc, walk->fp + 2 * sizeof(uintptr_t), fp);
+}
+
+/* One step with all registers from the frame looked up by *address to the caller's. */
+static bool step_registers(struct walk *walk, struct hp_stack_range *range, uintptr_t *address) {
+  bool died = false; /* the same objects as on the way here: none can have died since */
+  bool was_signal_frame = false;
+  const struct hp_module *module = hp_modules_note(*address, &died);
+  if (module == NULL) return false;
+  if (!hp_slow_step(&module->tables, *address, &walk->registers, range, &was_signal_frame)) return false;
+  *address = walk->registers.pc - (was_signal_frame ? 0 : HP_PC_STEP);
+  if (was_signal_frame) {
+    if (++walk->signals > HP_WALK_SIGNALS_MAX) return false;
+    hp_stack_enter_jump(walk->registers.value[HP_REG_SP], range);
+  }
+  return true;
+}
+
+/* Every register of the walk's current frame: the stack is stepped through again, from here or from the last slow frame, up to
+ * that frame. False: not reached (a frame without data in between, or a walk that did not begin on this stack). */
+static HP_NOINLINE bool recover_registers(struct walk *walk) {
+  struct hp_registers *registers = &walk->registers;
+  uintptr_t address = walk->registers_address;
+  if (!walk->has_registers) {
+    HP_ARCH_CAPTURE(registers->value, registers->known, registers->pc);
+    address = registers->pc;
+  }
+  struct hp_stack_range range;
+  hp_stack_enter(registers->value[HP_REG_SP], &range);
+  for (int i = 0; i < HP_WALK_SLOW_FRAMES_MAX; i++) {
+    if (address == walk->key - HP_PC_STEP && registers->value[HP_REG_SP] == walk->sp) return true;
+    if (!step_registers(walk, &range, &address)) return false;
+  }
+  return false;
+}
+
+static HP_NOINLINE bool step_slow(struct walk *walk) {
+  struct hp_registers *registers = &walk->registers;
+  hp_add_relaxed(&stats.slow_walks, 1);
+  if (!recover_registers(walk)) {
+    registers->value[HP_REG_SP] = walk->sp;
+    registers->value[HP_REG_FP] = walk->fp;
+    registers->known = 1u << HP_REG_SP | 1u << HP_REG_FP;
+    registers->pc = walk->key;
+  }
+  uintptr_t sp = walk->sp;
+  uintptr_t address = walk->key - HP_PC_STEP;
+  walk->has_registers = false;
+  unsigned signals = walk->signals;
+  if (!step_registers(walk, &walk->range, &address) || (walk->signals == signals && registers->value[HP_REG_SP] <= sp)) {
+    return false;
+  }
+  walk->has_registers = true;
+  walk->registers_address = address;
+  walk->key = address + HP_PC_STEP;
+  walk->sp = registers->value[HP_REG_SP];
+  walk->fp = registers->known >> HP_REG_FP & 1 ? registers->value[HP_REG_FP] : 0;
+  return true;
+}
+
+enum step_result { STEP_GOES_ON, STEP_ENDS, STEP_FAILS };
+
+static HP_NOINLINE enum step_result step_special(struct walk *walk, uint64_t rule) {
+  bool goes_on;
+  switch (hp_rule_kind(rule)) {
+    case HP_RULE_SP_OWN: case HP_RULE_FP_OWN:
+      goes_on = ++walk->own_frames <= HP_WALK_OWN_FRAMES_MAX && step_by_rule(walk, rule);
+      break;
+    case HP_RULE_SP: case HP_RULE_FP: case HP_RULE_FP_MEMORY: case HP_RULE_SP_MEMORY: goes_on = step_by_rule(walk, rule); break;
+    case HP_RULE_SIGNAL: goes_on = step_signal(walk); break;
+    case HP_RULE_END: return STEP_ENDS;
+    case HP_RULE_SLOW: goes_on = step_slow(walk); break;
+    default: goes_on = step_without_data(walk);
+  }
+  return goes_on ? STEP_GOES_ON : STEP_FAILS;
+}
+
+/* ---- the loop ---- */
+
+size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
+  const struct hp_rule_table *table = hp_rule_table_load();
+  struct walk walk;
+  walk.flags = 0;
+  walk.generation = hp_rule_cache_generation();
+  walk.signals = 0;
+  walk.own_frames = 0;
+  walk.has_registers = false;
+  uintptr_t key = start->pc;
+  uintptr_t sp = start->sp;
+  uintptr_t fp = start->fp;
+  size_t n = 0;
+  hp_stack_enter(sp, &walk.range);
+  uintptr_t lo = walk.range.lo;
+  uintptr_t hi = walk.range.hi;
+  while (key != 0) {
+    uint64_t rule = hp_rule_table_find(table, key);
+    if (HP_UNLIKELY(rule == 0)) rule = read_rule(&walk, key);
+    unsigned kind = hp_rule_kind(rule);
+    if (n == max && kind != HP_RULE_SP_OWN && kind != HP_RULE_FP_OWN) {
+      walk.flags |= HP_UNWIND_TRUNCATED;
+      break;
+    }
+    uintptr_t distance = hp_rule_cfa_words(rule) * sizeof(uintptr_t);
+    uintptr_t fp_words = hp_rule_fp_words(rule);
+    uintptr_t cfa;
+    uintptr_t fp_slot;
+    if (HP_LIKELY(kind == HP_RULE_SP)) {
+      cfa = sp + distance;
+    } else if (HP_LIKELY(kind == HP_RULE_FP)) {
+      cfa = fp + distance;
+      if (HP_UNLIKELY(cfa % sizeof(uintptr_t) != 0)) cfa = 0;
+    } else {
+      goto special;
+    }
+    fp_slot = cfa - fp_words * sizeof(uintptr_t);
+    if (HP_UNLIKELY(cfa <= sp || cfa > hi || fp_slot < lo)) goto special;
+    pcs[n++] = key;
+    key = hp_arch_strip_pc(*(const uintptr_t *)HP_RA_SLOT(cfa, fp_words));
+    if (fp_words != 0) fp = *(const uintptr_t *)fp_slot;
+    sp = cfa;
+    continue;
+
+  special:
+    walk.key = key;
+    walk.sp = sp;
+    walk.fp = fp;
+    if (kind != HP_RULE_SP_OWN && kind != HP_RULE_FP_OWN) pcs[n++] = key;
+    enum step_result result = step_special(&walk, rule);
+    if (result != STEP_GOES_ON) {
+      if (result == STEP_FAILS) walk.flags |= HP_UNWIND_INCOMPLETE;
+      break;
+    }
+    key = walk.key;
+    sp = walk.sp;
+    fp = walk.fp;
+    lo = walk.range.lo;
+    hi = walk.range.hi;
+  }
+  *out_flags = walk.flags;
+  return n;
+}
+
+/* ---- the rest of the interface ---- */
+
+void hp_unwind_flush(void) { hp_rule_cache_flush(); }
+
+void hp_unwind_before_unload(void) { hp_rule_cache_suspend(); }
+
+bool hp_unwind_after_unload(void) {
+  bool died = hp_modules_check() != 0;
+  hp_rule_cache_resume();
+  return died;
+}
+
+void hp_unwind_get_stats(struct hp_unwind_stats *out) {
+  out->rule_misses = hp_load_relaxed(&stats.rule_misses);
+  out->slow_walks = hp_load_relaxed(&stats.slow_walks);
+  out->prefix_reuses = hp_load_relaxed(&stats.prefix_reuses);
+  out->cache_bytes = hp_rule_cache_bytes();
+}
+
+void hp_unwind_lock_all(void) {
+  hp_modules_lock();
+  hp_rule_cache_lock();
+}
+
+void hp_unwind_unlock_all(void) {
+  hp_rule_cache_unlock();
+  hp_modules_unlock();
+}
