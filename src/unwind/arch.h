@@ -17,8 +17,10 @@ enum {
 #define HP_RA_SLOT(cfa, fp_words) ((cfa)-8)
 /* Kernel's rt_sigframe as seen at the return into the restorer: sp is the ucontext. */
 enum { HP_SIGNAL_SP_OFFSET = 160, HP_SIGNAL_PC_OFFSET = 168, HP_SIGNAL_FP_OFFSET = 120 };
-/* User addresses have 47 bits, so a return address is identified by a table index of 12 bits and 35 more. */
+/* User addresses have 47 bits: a return address is identified by a table index of 12 bits and 35 more. */
 enum { HP_PC_BITS = 47, HP_PC_SHIFT = 0, HP_PC_STEP = 1 };
+/* Frames up to 512 KiB have a fast rule; rbp is pushed among the first. */
+enum { HP_RULE_CFA_BITS = 19 };
 
 static inline uintptr_t hp_arch_strip_pc(uintptr_t pc) { return pc; }
 static inline uintptr_t hp_arch_thread_pointer(void) {
@@ -78,6 +80,8 @@ enum {
 };
 /* Instructions are four bytes apart, addresses have 48 bits. */
 enum { HP_PC_BITS = 48, HP_PC_SHIFT = 2, HP_PC_STEP = 4 };
+/* The frame record lies at the lower end of its frame: more bits for its place, fewer for the size. */
+enum { HP_RULE_CFA_BITS = 17 };
 
 static inline uintptr_t hp_arch_strip_pc(uintptr_t pc) { return (uintptr_t)__builtin_extract_return_addr((void *)pc); }
 static inline uintptr_t hp_arch_thread_pointer(void) { return (uintptr_t)__builtin_thread_pointer(); }

@@ -50,9 +50,9 @@ static bool is_return_address_in_place(const struct hp_cfi_row *row, int64_t fp_
 }
 
 uint64_t hp_rule_from_row(const struct hp_cfi_tables *tables, const struct hp_cfi_row *row, uintptr_t pc) {
-  const uint64_t slow = hp_rule_make(HP_RULE_SLOW, 0, 0);
+  const uint64_t slow = hp_rule_make_other(HP_RULE_SLOW);
   struct hp_expression_value cfa = {.base = HP_VALUE_SP, .offset = row->cfa_value};
-  if (row->kind[row->ra_reg] == HP_CFI_UNDEFINED) return hp_rule_make(HP_RULE_END, 0, 0);
+  if (row->kind[row->ra_reg] == HP_CFI_UNDEFINED) return hp_rule_make_other(HP_RULE_END);
   if (row->cfa_is_expression) {
     if (!evaluate(tables, row->cfa_value, pc, NULL, &cfa)) return slow;
   } else if (row->cfa_reg == HP_REG_FP) {
@@ -63,23 +63,19 @@ uint64_t hp_rule_from_row(const struct hp_cfi_tables *tables, const struct hp_cf
   if (row->is_signal_frame) return is_kernel_signal_frame(tables, row, pc, &cfa) ? hp_rule_make(HP_RULE_SIGNAL, 0, 0) : slow;
   if (cfa.offset % 8 != 0 || !is_untouched(row, HP_REG_SP)) return slow;
 
-  int64_t words = cfa.offset / 8;
 #if defined(__x86_64__)
-  if (cfa.base == HP_VALUE_AT_FP && cfa.added == 0 && -words > 0 && -words <= (int64_t)HP_RULE_CFA_WORDS_MAX &&
+  if (cfa.base == HP_VALUE_AT_FP && cfa.added == 0 && -cfa.offset > 0 && -cfa.offset < HP_RULE_CFA_BYTES_MAX &&
       is_return_address_in_place(row, 0) && is_saved_at(tables, row, HP_REG_FP, pc, &cfa, HP_VALUE_FP, 0)) {
-    return hp_rule_make(HP_RULE_FP_MEMORY, (uintptr_t)-words, 0);
-  }
-  if (cfa.base == HP_VALUE_AT_SP && cfa.added == 8 && words >= 0 && words <= (int64_t)HP_RULE_CFA_WORDS_MAX) {
-    int64_t fp_words = saved_fp_words(row);
-    if (is_return_address_in_place(row, 0) && fp_words >= 0 && fp_words <= (int64_t)HP_RULE_FP_WORDS_MAX) {
-      return hp_rule_make(HP_RULE_SP_MEMORY, (uintptr_t)words, (uintptr_t)fp_words);
-    }
+    return hp_rule_make(HP_RULE_FP_MEMORY, (uintptr_t)-cfa.offset, 0);
   }
 #endif
   int64_t fp_words = saved_fp_words(row);
-  if ((cfa.base != HP_VALUE_SP && cfa.base != HP_VALUE_FP) || words <= 0 || words > (int64_t)HP_RULE_CFA_WORDS_MAX ||
-      fp_words < 0 || fp_words > (int64_t)HP_RULE_FP_WORDS_MAX || !is_return_address_in_place(row, fp_words)) {
+  bool is_memory = cfa.base == HP_VALUE_AT_SP && cfa.added == 8;
+  if ((cfa.base != HP_VALUE_SP && cfa.base != HP_VALUE_FP && !is_memory) || fp_words < 0 ||
+      fp_words > (int64_t)HP_RULE_FP_WORDS_MAX || !is_return_address_in_place(row, fp_words)) {
     return slow;
   }
-  return hp_rule_make(cfa.base == HP_VALUE_SP ? HP_RULE_SP : HP_RULE_FP, (uintptr_t)words, (uintptr_t)fp_words);
+  if (cfa.offset < (is_memory ? 0 : 8) || cfa.offset >= HP_RULE_CFA_BYTES_MAX) return slow;
+  enum hp_rule_kind kind = is_memory ? HP_RULE_SP_MEMORY : cfa.base == HP_VALUE_SP ? HP_RULE_SP : HP_RULE_FP;
+  return hp_rule_make(kind, (uintptr_t)cfa.offset, (uintptr_t)fp_words);
 }

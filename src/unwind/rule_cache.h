@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * rule_cache.h - pc -> rule, shared by all threads, read without a lock.
  *
- * One 64-bit word an entry, the pc verified whole: its lower 12 bits are the bucket's index (or more, they are reused), the
- * others the tag. A reader needs one relaxed load and can never see half an entry. Two entries a bucket.
+ * One 64-bit word an entry, the pc verified whole: its lower bits are the index, all but the lowest 12 the tag. A reader needs
+ * one relaxed load and can never see half an entry. Two arrays, so that two keys of one index have a place each, and the load
+ * from the first one waits for one `and` only.
  *
- *   reader      table = hp_rule_table_load() once a walk; hp_rule_table_find(table, key); a miss: read .eh_frame
+ *   reader      table = hp_rule_table_load() once a walk; looks into first, then second; a miss: read .eh_frame
  *   writer      hp_rule_cache_insert, under a try-lock (a loser does not cache), only if no unload came between
  *   unload      hp_rule_cache_suspend: walks that begin now find an empty table; hp_rule_cache_resume empties the real one
  *
@@ -19,8 +20,9 @@
 #include "rule.h"
 
 struct hp_rule_table {
-  uint64_t bucket_mask;
-  uint64_t entries[]; /* 2 a bucket; 0: empty. Aligned to a cache line less the mask: see HP_RULE_TABLE_ALIGNMENT */
+  uint64_t index_mask;
+  uint64_t *first;  /* index_mask + 1 entries; 0: empty */
+  uint64_t *second; /* as many; looked into when the first place holds another pc */
 };
 
 struct hp_rule_cache {
@@ -35,17 +37,11 @@ static inline const struct hp_rule_table *hp_rule_table_load(void) { return hp_l
  * next possible one. 0 is no key. */
 static inline bool hp_rule_is_cachable(uintptr_t key) { return key >> HP_PC_BITS == 0; }
 
-/* The rule of `key` with tag bits, or 0 (no rule is 0: its tag would be a key below 4096, never cached). */
-static inline uint64_t hp_rule_table_find(const struct hp_rule_table *table, uintptr_t key) {
-  uintptr_t number = key >> HP_PC_SHIFT;
-  uint64_t tag = number >> HP_RULE_TAG_SHIFT;
-  const uint64_t *bucket = &table->entries[2 * (number & table->bucket_mask)];
-  uint64_t entry = hp_load_relaxed(&bucket[0]);
-  if (HP_LIKELY(((entry ^ tag) & HP_RULE_TAG_MASK) == 0)) return entry;
-  entry = hp_load_relaxed(&bucket[1]);
-  if (HP_LIKELY(((entry ^ tag) & HP_RULE_TAG_MASK) == 0)) return entry;
-  return 0;
+/* Is this the entry of the key? Empty entries are those of keys below 4096, which are no addresses. */
+static inline bool hp_rule_matches(uint64_t entry, uintptr_t key) {
+  return ((entry ^ (key >> HP_PC_SHIFT >> HP_RULE_INDEX_BITS)) & HP_RULE_TAG_MASK) == 0;
 }
+static inline size_t hp_rule_index(uintptr_t key, uint64_t index_mask) { return key >> HP_PC_SHIFT & index_mask; }
 
 /* To be read before the rule is; insert compares. Acquire. */
 static inline uint32_t hp_rule_cache_generation(void) { return hp_load_acquire(&hp_rule_cache.generation); }

@@ -32,6 +32,8 @@ struct walk {
   uint32_t generation;
   unsigned signals;
   unsigned own_frames;
+  uintptr_t *out; /* where the next frame is reported */
+  const uintptr_t *end;
   bool has_registers; /* of a frame further down: the next slow frame is reached from there */
   uintptr_t registers_address;
   struct hp_registers registers;
@@ -61,7 +63,7 @@ static bool is_own_text(uintptr_t pc) {
 static HP_NOINLINE uint64_t read_rule(struct walk *walk, uintptr_t key) {
   hp_add_relaxed(&stats.rule_misses, 1);
   uintptr_t address = key - HP_PC_STEP;
-  const uint64_t no_data = hp_rule_make(HP_RULE_NO_DATA, 0, 0);
+  const uint64_t no_data = hp_rule_make_other(HP_RULE_NO_DATA);
   bool died = false;
   const struct hp_module *module = hp_modules_note(address, &died);
   if (died) {
@@ -74,8 +76,7 @@ static HP_NOINLINE uint64_t read_rule(struct walk *walk, uintptr_t key) {
   uint64_t rule = no_data;
   if (hp_cfi_find_row(&module->tables, address, &row) == HP_CFI_FOUND) {
     rule = hp_rule_from_row(&module->tables, &row, address);
-    unsigned kind = hp_rule_kind(rule);
-    if (kind <= HP_RULE_FP && is_own_text(address)) rule |= hp_rule_make(HP_RULE_SP_OWN, 0, 0);
+    if (hp_rule_kind(rule) <= HP_RULE_FP && is_own_text(address)) rule |= hp_rule_make(HP_RULE_SP_OWN, 0, 0);
   }
   hp_rule_cache_insert(key, rule, walk->generation);
   return rule;
@@ -99,7 +100,7 @@ static bool return_to(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t f
 /* CFA and fp as the rule says; both plain kinds and gcc's and OpenSSL's realigned frames. */
 static bool step_by_rule(struct walk *walk, uint64_t rule) {
   uintptr_t fp_words = hp_rule_fp_words(rule);
-  uintptr_t distance = hp_rule_cfa_words(rule) * sizeof(uintptr_t);
+  uintptr_t distance = hp_rule_cfa_bytes(rule);
   uintptr_t cfa;
   uintptr_t pc;
   uintptr_t fp = walk->fp;
@@ -220,14 +221,9 @@ static HP_NOINLINE bool step_slow(struct walk *walk) {
 
 enum step_result { STEP_GOES_ON, STEP_ENDS, STEP_FAILS };
 
-static HP_NOINLINE enum step_result step_special(struct walk *walk, uint64_t rule) {
+static enum step_result step_other(struct walk *walk, uint64_t rule) {
   bool goes_on;
-  switch (hp_rule_kind(rule)) {
-    case HP_RULE_SP_OWN: case HP_RULE_FP_OWN:
-      goes_on = ++walk->own_frames <= HP_WALK_OWN_FRAMES_MAX && step_by_rule(walk, rule);
-      break;
-    case HP_RULE_SP: case HP_RULE_FP: case HP_RULE_FP_MEMORY: case HP_RULE_SP_MEMORY: goes_on = step_by_rule(walk, rule); break;
-    case HP_RULE_SIGNAL: goes_on = step_signal(walk); break;
+  switch (hp_rule_cfa_bytes(rule)) {
     case HP_RULE_END: return STEP_ENDS;
     case HP_RULE_SLOW: goes_on = step_slow(walk); break;
     default: goes_on = step_without_data(walk);
@@ -235,69 +231,91 @@ static HP_NOINLINE enum step_result step_special(struct walk *walk, uint64_t rul
   return goes_on ? STEP_GOES_ON : STEP_FAILS;
 }
 
+/* One frame that the loop does not know, or whose words are not in the known range. False: the walk ends here. */
+static HP_NOINLINE bool step_special(struct walk *walk, uint64_t rule) {
+  if (walk->key == 0) return false; /* the bottom of a stack made by hand */
+  unsigned kind = hp_rule_kind(rule);
+  bool is_own = kind == HP_RULE_SP_OWN || kind == HP_RULE_FP_OWN;
+  if (!is_own) {
+    if (walk->out == walk->end) {
+      walk->flags |= HP_UNWIND_TRUNCATED;
+      return false;
+    }
+    *walk->out++ = walk->key;
+  }
+  enum step_result result;
+  if (is_own && ++walk->own_frames > HP_WALK_OWN_FRAMES_MAX) {
+    result = STEP_FAILS;
+  } else if (kind == HP_RULE_OTHER) {
+    result = step_other(walk, rule);
+  } else if (kind == HP_RULE_SIGNAL) {
+    result = step_signal(walk) ? STEP_GOES_ON : STEP_FAILS;
+  } else {
+    result = step_by_rule(walk, rule) ? STEP_GOES_ON : STEP_FAILS;
+  }
+  if (result == STEP_FAILS) walk->flags |= HP_UNWIND_INCOMPLETE;
+  return result == STEP_GOES_ON;
+}
+
 /* ---- the loop ---- */
+
+static void walk_begin(struct walk *walk, const struct hp_frame_start *start) {
+  walk->key = start->pc;
+  walk->sp = start->sp;
+  walk->fp = start->fp;
+  walk->flags = 0;
+  walk->generation = hp_rule_cache_generation();
+  walk->signals = 0;
+  walk->own_frames = 0;
+  walk->has_registers = false;
+  hp_stack_enter(walk->sp, &walk->range);
+}
 
 size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
   const struct hp_rule_table *table = hp_rule_table_load();
+  const uint64_t index_mask = table->index_mask;
+  const uint64_t *const first = table->first;
+  uintptr_t *out = pcs;
+  uintptr_t *const end = pcs + max;
   struct walk walk;
-  walk.flags = 0;
-  walk.generation = hp_rule_cache_generation();
-  walk.signals = 0;
-  walk.own_frames = 0;
-  walk.has_registers = false;
-  uintptr_t key = start->pc;
-  uintptr_t sp = start->sp;
-  uintptr_t fp = start->fp;
-  size_t n = 0;
-  hp_stack_enter(sp, &walk.range);
-  uintptr_t lo = walk.range.lo;
-  uintptr_t hi = walk.range.hi;
-  while (key != 0) {
-    uint64_t rule = hp_rule_table_find(table, key);
-    if (HP_UNLIKELY(rule == 0)) rule = read_rule(&walk, key);
-    unsigned kind = hp_rule_kind(rule);
-    if (n == max && kind != HP_RULE_SP_OWN && kind != HP_RULE_FP_OWN) {
-      walk.flags |= HP_UNWIND_TRUNCATED;
-      break;
+  walk_begin(&walk, start);
+  walk.end = end;
+  uintptr_t key = walk.key;
+  uintptr_t sp = walk.sp;
+  uintptr_t fp = walk.fp;
+  for (;;) {
+    size_t index = hp_rule_index(key, index_mask);
+    uint64_t rule = hp_load_relaxed(&first[index]);
+    if (HP_UNLIKELY(!hp_rule_matches(rule, key))) {
+      rule = hp_load_relaxed(&table->second[index]);
+      if (!hp_rule_matches(rule, key)) rule = read_rule(&walk, key);
     }
-    uintptr_t distance = hp_rule_cfa_words(rule) * sizeof(uintptr_t);
+    uintptr_t cfa = sp + hp_rule_cfa_bytes(rule);
     uintptr_t fp_words = hp_rule_fp_words(rule);
-    uintptr_t cfa;
-    uintptr_t fp_slot;
-    if (HP_LIKELY(kind == HP_RULE_SP)) {
-      cfa = sp + distance;
-    } else if (HP_LIKELY(kind == HP_RULE_FP)) {
-      cfa = fp + distance;
-      if (HP_UNLIKELY(cfa % sizeof(uintptr_t) != 0)) cfa = 0;
-    } else {
-      goto special;
+    if (hp_rule_kind(rule) != HP_RULE_SP) {
+      cfa = hp_rule_kind(rule) == HP_RULE_FP && fp % sizeof(uintptr_t) == 0 ? fp + hp_rule_cfa_bytes(rule) : 0; /* 0: below */
     }
-    fp_slot = cfa - fp_words * sizeof(uintptr_t);
-    if (HP_UNLIKELY(cfa <= sp || cfa > hi || fp_slot < lo)) goto special;
-    pcs[n++] = key;
+    uintptr_t fp_slot = cfa - fp_words * sizeof(uintptr_t);
+    if (HP_UNLIKELY(cfa <= sp || cfa > walk.range.hi || fp_slot < walk.range.lo || out == end)) {
+      walk.key = key;
+      walk.sp = sp;
+      walk.fp = fp;
+      walk.out = out;
+      bool goes_on = step_special(&walk, rule);
+      out = walk.out;
+      if (!goes_on) break;
+      key = walk.key;
+      sp = walk.sp;
+      fp = walk.fp;
+      continue;
+    }
+    *out++ = key;
     key = hp_arch_strip_pc(*(const uintptr_t *)HP_RA_SLOT(cfa, fp_words));
     if (fp_words != 0) fp = *(const uintptr_t *)fp_slot;
     sp = cfa;
-    continue;
-
-  special:
-    walk.key = key;
-    walk.sp = sp;
-    walk.fp = fp;
-    if (kind != HP_RULE_SP_OWN && kind != HP_RULE_FP_OWN) pcs[n++] = key;
-    enum step_result result = step_special(&walk, rule);
-    if (result != STEP_GOES_ON) {
-      if (result == STEP_FAILS) walk.flags |= HP_UNWIND_INCOMPLETE;
-      break;
-    }
-    key = walk.key;
-    sp = walk.sp;
-    fp = walk.fp;
-    lo = walk.range.lo;
-    hi = walk.range.hi;
   }
   *out_flags = walk.flags;
-  return n;
+  return (size_t)(out - pcs);
 }
 
 /* ---- the rest of the interface ---- */
