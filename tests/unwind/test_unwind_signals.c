@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * test_unwind_signals.c - stacks that cross signal frames, on the same stack and on an alternate one, nested; and stacks
+ * interrupted at every single instruction of library code (the processor's trap flag): prologues, epilogues, PLT stubs, the
+ * lazy binder, hand-written string functions. Each is compared with libunwind. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "walk_compare.h"
+
+static void on_signal(int number) {
+  static volatile int depth;
+  walk_check();
+  if (number == SIGUSR1 && depth < 3) {
+    depth++;
+    raise(SIGUSR1);
+    depth--;
+  }
+}
+
+static void install(int number, void (*handler)(int), int flags) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+  sigaction(number, &action, NULL);
+}
+
+static void test_walk_crosses_nested_signal_frames(void **state) {
+  (void)state;
+  install(SIGUSR1, on_signal, SA_NODEFER);
+  raise(SIGUSR1);
+  assert_int_equal(walk_differences, 0);
+}
+
+static void test_walk_crosses_from_an_alternate_stack(void **state) {
+  (void)state;
+  static char alternate[1 << 17];
+  stack_t stack = {.ss_sp = alternate, .ss_size = sizeof(alternate)};
+  sigaltstack(&stack, NULL);
+  install(SIGUSR2, on_signal, SA_ONSTACK);
+  raise(SIGUSR2);
+  stack = (stack_t){.ss_flags = SS_DISABLE};
+  sigaltstack(&stack, NULL);
+  assert_int_equal(walk_differences, 0);
+}
+
+#if defined(__x86_64__)
+/* In assembly, so that each of their instructions is described too. */
+void set_trap_flag(void);
+void clear_trap_flag(void);
+__asm__(".text\n"
+        ".type set_trap_flag, @function\nset_trap_flag:\n\t.cfi_startproc\n\tpushfq\n\t.cfi_adjust_cfa_offset 8\n"
+        "\torq $0x100, (%rsp)\n\tpopfq\n\t.cfi_adjust_cfa_offset -8\n\tret\n\t.cfi_endproc\n"
+        ".size set_trap_flag, .-set_trap_flag\n"
+        ".type clear_trap_flag, @function\nclear_trap_flag:\n\t.cfi_startproc\n\tpushfq\n\t.cfi_adjust_cfa_offset 8\n"
+        "\tandq $~0x100, (%rsp)\n\tpopfq\n\t.cfi_adjust_cfa_offset -8\n\tret\n\t.cfi_endproc\n"
+        ".size clear_trap_flag, .-clear_trap_flag\n");
+
+static int compare_ints(const void *left, const void *right) { return *(const int *)left - *(const int *)right; }
+
+static void single_step(void (*run)(void)) {
+  install(SIGTRAP, on_signal, 0);
+  set_trap_flag();
+  run();
+  clear_trap_flag();
+}
+
+static void run_sort(void) {
+  int numbers[] = {5, 3, 9, 1};
+  qsort(numbers, 4, sizeof(int), compare_ints);
+}
+
+/* Functions that nothing else in this program has called: their first call goes through the lazy binder. */
+static void run_lazy_calls(void) {
+  char *end;
+  volatile unsigned long sum = strtoul("12", &end, 10);
+  sum += strlen(getenv("PATH") != NULL ? "a" : "bc");
+  sum += (unsigned long)labs(-3);
+  sum += (unsigned long)atoi("7");
+  free(malloc(sum));
+}
+
+static void run_strings(void) {
+  char text[200];
+  memset(text, 'x', sizeof(text));
+  text[sizeof(text) - 1] = 0;
+  char copy[200];
+  strcpy(copy, text);
+  volatile size_t sum = strlen(copy) + (size_t)strcmp(copy, text);
+  char *found = strchr(copy, 'y');
+  sum += found != NULL;
+}
+
+static void run_print(void) {
+  char line[64];
+  snprintf(line, sizeof(line), "%d %s %.3f", 12, "word", 1.5);
+}
+
+static void run_jump(void) {
+  jmp_buf here;
+  if (setjmp(here) == 0) longjmp(here, 1);
+}
+
+static void test_walk_from_every_instruction(void (*run)(void)) {
+  uint64_t before = walk_comparisons;
+  single_step(run);
+  print_message("%lu instructions\n", walk_comparisons - before);
+  assert_true(walk_comparisons > before + 20);
+  assert_int_equal(walk_differences, 0);
+}
+static void test_every_instruction_of_a_sort(void **state) { (void)state; test_walk_from_every_instruction(run_sort); }
+static void test_every_instruction_of_the_lazy_binder(void **state) { (void)state; test_walk_from_every_instruction(run_lazy_calls); }
+static void test_every_instruction_of_string_functions(void **state) { (void)state; test_walk_from_every_instruction(run_strings); }
+static void test_every_instruction_of_snprintf(void **state) { (void)state; test_walk_from_every_instruction(run_print); }
+static void test_every_instruction_of_longjmp(void **state) { (void)state; test_walk_from_every_instruction(run_jump); }
+#endif
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_walk_crosses_nested_signal_frames),
+      cmocka_unit_test(test_walk_crosses_from_an_alternate_stack),
+#if defined(__x86_64__)
+      cmocka_unit_test(test_every_instruction_of_a_sort),
+      cmocka_unit_test(test_every_instruction_of_the_lazy_binder),
+      cmocka_unit_test(test_every_instruction_of_string_functions),
+      cmocka_unit_test(test_every_instruction_of_snprintf),
+      cmocka_unit_test(test_every_instruction_of_longjmp),
+#endif
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ * walk_compare.c - see walk_compare.h. */
+#include "walk_compare.h"
+
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+#include <stdio.h>
+#include <unistd.h>
+
+uint64_t walk_comparisons;
+uint64_t walk_differences;
+
+size_t walk_ours(uintptr_t *pcs, size_t max, unsigned *out_flags) {
+  struct hp_frame_start start = HP_FRAME_START();
+  size_t n = hp_unwind(&start, pcs, max, out_flags);
+  __asm__ volatile("");
+  return n;
+}
+
+static HP_NOINLINE size_t walk_theirs(uintptr_t *pcs, size_t max, int *out_end) {
+  unw_context_t context;
+  unw_cursor_t cursor;
+  size_t n = 0;
+  unw_getcontext(&context);
+  unw_init_local(&cursor, &context);
+  for (;;) {
+    *out_end = unw_step(&cursor);
+    int is_signal = unw_is_signal_frame(&cursor) > 0; /* was the frame just left one */
+    unw_word_t pc;
+    if (*out_end <= 0 || n == max || unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0 || pc == 0) break;
+    pcs[n++] = pc + (is_signal ? 1 : 0); /* our convention for an interrupted frame */
+  }
+  return n;
+}
+
+void walk_both(struct walk_pair *out) {
+  uintptr_t all[WALK_MAX + 1];
+  struct hp_frame_start start = HP_FRAME_START();
+  out->ours_count = hp_unwind(&start, out->ours, WALK_MAX, &out->flags);
+  out->theirs_count = walk_theirs(all, WALK_MAX + 1, &out->theirs_end);
+  if (out->theirs_count > 0) out->theirs_count--; /* this function's own frame */
+  for (size_t i = 0; i < out->theirs_count; i++) out->theirs[i] = all[i + 1];
+  __asm__ volatile("");
+}
+
+static void show(const struct walk_pair *pair) {
+  char line[128];
+  size_t most = pair->ours_count > pair->theirs_count ? pair->ours_count : pair->theirs_count;
+  int n = snprintf(line, sizeof(line), "ours %zu (flags %u), theirs %zu (end %d)\n", pair->ours_count, pair->flags,
+                   pair->theirs_count, pair->theirs_end);
+  if (write(2, line, (size_t)n) < 0) return;
+  for (size_t i = 0; i < most && i < 40; i++) {
+    n = snprintf(line, sizeof(line), "  %2zu %16lx %16lx\n", i, i < pair->ours_count ? pair->ours[i] : 0,
+                 i < pair->theirs_count ? pair->theirs[i] : 0);
+    if (write(2, line, (size_t)n) < 0) return;
+  }
+}
+
+bool walk_pair_check(const struct walk_pair *pair) {
+  bool is_equal = pair->ours_count == pair->theirs_count && (pair->flags & HP_UNWIND_INCOMPLETE) == 0;
+  for (size_t i = 0; is_equal && i < pair->ours_count; i++) is_equal = pair->ours[i] == pair->theirs[i];
+  hp_add_relaxed(&walk_comparisons, 1);
+  if (!is_equal && hp_add_relaxed(&walk_differences, 1) < 3) show(pair);
+  return is_equal;
+}
+
+bool walk_check(void) {
+  struct walk_pair pair;
+  walk_both(&pair);
+  return walk_pair_check(&pair);
+}
