@@ -85,7 +85,7 @@ static void random_site(struct site *site) {
   double held = 200e6 / STACKS * -log(random_unit());
   site->births = held / site->size / site->life;
   site->is_old = random_unit() < 0.8;
-  if (!site->is_old && site->life > 0.1) site->life *= 0.01; /* young and long-lived is growth, in truth */
+  if (!site->is_old && site->life > 0.05) site->life = 0.05; /* young and longer-lived is growth, in truth */
   double kind = random_unit();
   if (kind < 0.1) {
     site->fills_by = 0.07 * random_unit() + 0.005;

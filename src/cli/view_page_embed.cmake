@@ -1,0 +1,21 @@
+# cmake -DPAGE_DIR= -DSCRIPTS=a.js,b.js -DOUT= -P view_page_embed.cmake: writes the page's three parts as C arrays, and the
+# SHA-256 of script and style sheet, which the page's content security policy names.
+function(embed name text_file out_text)
+  file(READ ${text_file} hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "(........................................................................................................................)" "\\1\n" bytes "${bytes}")
+  file(SHA256 ${text_file} hash)
+  set(${out_text} "const char ${name}[] = {\n${bytes}0};\nconst char ${name}_sha256[] = \"${hash}\";\n" PARENT_SCOPE)
+endfunction()
+
+string(REPLACE "," ";" scripts "${SCRIPTS}")
+set(joined ${OUT}.js)
+file(WRITE ${joined} "")
+foreach(script ${scripts})
+  file(READ ${PAGE_DIR}/${script} text)
+  file(APPEND ${joined} "${text}")
+endforeach()
+embed(hp_view_page_html ${PAGE_DIR}/view_page.html html)
+embed(hp_view_page_css ${PAGE_DIR}/view_page.css css)
+embed(hp_view_page_js ${joined} js)
+file(WRITE ${OUT} "#include \"view_page.h\"\n${html}${css}${js}")
