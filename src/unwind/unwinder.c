@@ -204,13 +204,14 @@ static HP_NOINLINE bool step_slow(struct walk *walk) {
     registers->known = 1u << HP_REG_SP | 1u << HP_REG_FP;
     registers->pc = walk->key;
   }
-  uintptr_t sp = walk->sp;
   uintptr_t address = walk->key - HP_PC_STEP;
   walk->has_registers = false;
   unsigned signals = walk->signals;
-  if (!step_registers(walk, &walk->range, &address) || (walk->signals == signals && registers->value[HP_REG_SP] <= sp)) {
-    return false;
-  }
+  if (!step_registers(walk, &walk->range, &address)) return false;
+  /* A frame may own no stack (the end of longjmp), but it must lead somewhere else. */
+  bool is_further = registers->value[HP_REG_SP] > walk->sp ||
+                    (registers->value[HP_REG_SP] == walk->sp && address != walk->key - HP_PC_STEP);
+  if (!is_further && walk->signals == signals) return false;
   walk->has_registers = true;
   walk->registers_address = address;
   walk->key = address + HP_PC_STEP;
