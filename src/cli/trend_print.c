@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * trend_print.c - see trend_print.h.
+ */
+#include "trend_print.h"
+
+#include <string.h>
+
+#include "text_output.h"
+#include "units.h"
+
+#define FRAMES_SHOWN 4
+
+static size_t suspect_count(const struct hp_trend *trend) {
+  size_t count = 0;
+  while (count < trend->row_count && trend->rows[count].fit.is_suspect) count++;
+  return count;
+}
+
+static void print_head(FILE *out, const struct hp_trend *trend) {
+  char from[HP_UNITS_MAX], span[HP_UNITS_MAX];
+  const struct hp_trend_dump *first = &trend->dumps[0], *last = &trend->dumps[trend->dump_count - 1];
+  if (trend->program[0] != '\0') {
+    fputs("Program:  ", out);
+    hp_text_print(out, trend->program);
+    fputc('\n', out);
+  }
+  fprintf(out, "Dumps:    %zu, from %s over %s\n", trend->dump_count, hp_units_format_time(first->time_nanos, from),
+          hp_units_format_duration(last->time_nanos - first->time_nanos, span));
+  fprintf(out, "Stacks:   %zu, of which %zu have enough samples to be tested\n", trend->row_count, trend->tested);
+  size_t suspects = suspect_count(trend);
+  if (suspects == 0)
+    fputs("Suspects: none (growth at 99.9 % confidence, all stacks together, that still goes on)\n\n", out);
+  else
+    fprintf(out, "Suspects: %zu (growth at 99.9 %% confidence, all stacks together, that still goes on)\n\n", suspects);
+}
+
+static const char *verdict(const struct hp_trend_row *row) {
+  if (row->fit.is_suspect) return "LEAK?";
+  if (row->fit.levels_off) return "levels off";
+  if (!row->fit.is_tested) return "few samples";
+  if (row->fit.is_monotone) return "rises";
+  return "no trend";
+}
+
+static void print_frame(FILE *out, const struct hp_view_frames *frames, uint32_t index) {
+  const struct hp_view_frame *frame = &frames->frames[index];
+  hp_text_print(out, hp_view_text(frames, frame->name));
+  const char *file = hp_view_text(frames, frame->file);
+  if (frames->by_line && file[0] != '\0') {
+    fputc(' ', out);
+    hp_text_print(out, file);
+    fprintf(out, ":%lld", (long long)frame->line);
+  }
+}
+
+static void print_figures(FILE *out, const struct hp_trend *trend, const struct hp_trend_row *row, size_t rank) {
+  char slope[HP_UNITS_MAX], error[HP_UNITS_MAX], first[HP_UNITS_MAX], last[HP_UNITS_MAX];
+  fprintf(out, "%3zu. %-11s  %s%s/h +-%s   %s -> %s   p %.2g", rank, verdict(row), row->fit.slope > 0 ? "+" : "",
+          hp_units_format_real(row->fit.slope, "bytes", slope), hp_units_format_real(row->fit.slope_error, "bytes", error),
+          hp_units_format_real(hp_trend_bytes(trend, row, 0), "bytes", first),
+          hp_units_format_real(hp_trend_bytes(trend, row, trend->dump_count - 1), "bytes", last), row->fit.p_adjusted);
+  if (row->age[0] != '\0') {
+    fputs("   oldest block ", out);
+    hp_text_print(out, row->age);
+  }
+  fputc('\n', out);
+}
+
+static void print_row(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, const struct hp_trend_row *row,
+                      size_t rank, bool whole) {
+  print_figures(out, trend, row, rank);
+  uint32_t shown = whole || row->frame_count <= FRAMES_SHOWN + 1 ? row->frame_count : FRAMES_SHOWN;
+  for (uint32_t i = 0; i < shown; i++) {
+    fputs(i == 0 ? "       " : "     < ", out);
+    print_frame(out, frames, trend->frame_list[row->first_frame + i]);
+    fputc('\n', out);
+  }
+  if (shown < row->frame_count) fprintf(out, "     < %u more (--stacks)\n", (unsigned)(row->frame_count - shown));
+}
+
+void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown, bool whole_stacks) {
+  print_head(out, trend);
+  size_t suspects = suspect_count(trend);
+  if (shown == 0 || shown > trend->row_count) shown = trend->row_count;
+  if (shown < suspects) shown = suspects;
+  for (size_t i = 0; i < shown; i++) print_row(out, trend, frames, &trend->rows[i], i + 1, whole_stacks);
+  if (shown < trend->row_count) fprintf(out, "%zu more stacks (-n 0: all)\n", trend->row_count - shown);
+}
+
+static void print_json_stack(struct hp_json *json, const struct hp_trend *trend, const struct hp_view_frames *frames,
+                             const struct hp_trend_row *row) {
+  hp_json_array(json, "stack");
+  for (uint32_t i = 0; i < row->frame_count; i++) {
+    const struct hp_view_frame *frame = &frames->frames[trend->frame_list[row->first_frame + i]];
+    hp_json_object(json, NULL);
+    hp_json_string(json, "function", hp_view_text(frames, frame->name));
+    hp_json_string(json, "module", hp_view_text(frames, frame->module));
+    hp_json_string(json, "file", hp_view_text(frames, frame->file));
+    hp_json_integer(json, "line", frame->line);
+    hp_json_end(json, '}');
+  }
+  hp_json_end(json, ']');
+}
+
+static void print_json_row(struct hp_json *json, const struct hp_trend *trend, const struct hp_view_frames *frames,
+                           const struct hp_trend_row *row, size_t rank) {
+  hp_json_object(json, NULL);
+  hp_json_integer(json, "rank", (int64_t)rank);
+  hp_json_bool(json, "suspect", row->fit.is_suspect);
+  hp_json_bool(json, "tested", row->fit.is_tested);
+  hp_json_bool(json, "monotone", row->fit.is_monotone);
+  hp_json_bool(json, "levels_off", row->fit.levels_off);
+  hp_json_real(json, "slope_bytes_per_hour", row->fit.slope);
+  hp_json_real(json, "slope_error_bytes_per_hour", row->fit.slope_error);
+  hp_json_real(json, "p_value", row->fit.p_value);
+  hp_json_real(json, "p_adjusted", row->fit.p_adjusted);
+  hp_json_integer(json, "window_start", (int64_t)row->fit.window_start);
+  hp_json_real(json, "last_share", row->fit.last_share);
+  if (row->age[0] != '\0')
+    hp_json_string(json, "oldest_age", row->age);
+  else
+    hp_json_null(json, "oldest_age");
+  hp_json_array(json, "bytes");
+  for (size_t d = 0; d < trend->dump_count; d++) hp_json_integer(json, NULL, (int64_t)hp_trend_bytes(trend, row, d));
+  hp_json_end(json, ']');
+  hp_json_array(json, "errors_bytes");
+  for (size_t d = 0; d < trend->dump_count; d++) hp_json_real(json, NULL, hp_trend_error(trend, row, d));
+  hp_json_end(json, ']');
+  print_json_stack(json, trend, frames, row);
+  hp_json_end(json, '}');
+}
+
+void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown) {
+  struct hp_json json;
+  if (shown == 0 || shown > trend->row_count) shown = trend->row_count;
+  hp_json_begin(&json, out, true);
+  hp_json_object(&json, NULL);
+  hp_json_string(&json, "command", "trend");
+  hp_json_string(&json, "program", trend->program);
+  hp_json_real(&json, "confidence", 1 - HP_TREND_FALSE_ALARM);
+  hp_json_integer(&json, "stacks", (int64_t)trend->row_count);
+  hp_json_integer(&json, "tested", (int64_t)trend->tested);
+  hp_json_integer(&json, "suspects", (int64_t)suspect_count(trend));
+  hp_json_array(&json, "dumps");
+  for (size_t d = 0; d < trend->dump_count; d++) {
+    hp_json_object(&json, NULL);
+    hp_json_string(&json, "file", trend->dumps[d].path);
+    hp_json_integer(&json, "time_nanos", trend->dumps[d].time_nanos);
+    hp_json_integer(&json, "period", trend->dumps[d].period);
+    hp_json_end(&json, '}');
+  }
+  hp_json_end(&json, ']');
+  hp_json_array(&json, "rows");
+  for (size_t i = 0; i < shown; i++) print_json_row(&json, trend, frames, &trend->rows[i], i + 1);
+  hp_json_end(&json, ']');
+  hp_json_end(&json, '}');
+}

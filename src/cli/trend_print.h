@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * trend_print.h - a trend as text for people and as JSON (docs/json-trend.md).
+ */
+#ifndef HP_TREND_PRINT_H
+#define HP_TREND_PRINT_H
+
+#include <stdio.h>
+
+#include "trend_series.h"
+
+/* `shown`: rows at most, 0: all. `whole_stacks`: every frame, else the first few and how many more. */
+void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown, bool whole_stacks);
+void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown);
+
+#endif
