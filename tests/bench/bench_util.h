@@ -11,7 +11,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#ifdef __clang__
+#define BENCH_NOINLINE __attribute__((noinline))
+#else
 #define BENCH_NOINLINE __attribute__((noinline, noclone))
+#endif
 
 /* Chunks of one timed loop: the median chunk is what the noise of a shared machine leaves alone, the mean hides nothing. */
 enum { BENCH_CHUNKS_MAX = 64 };
