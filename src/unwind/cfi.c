@@ -337,6 +337,8 @@ enum hp_cfi_result hp_cfi_find_row(const struct hp_cfi_tables *tables, uintptr_t
   out->cfa_reg = HP_REG_COUNT; /* none yet */
   out->ra_reg = function.common.ra_reg;
   out->is_signal_frame = function.common.is_signal_frame;
+  out->function_start = function.start;
+  out->function_end = function.start + function.size;
   machine.location = function.start;
   machine.address = address;
   if (!run_program(&machine, function.common.program)) return HP_CFI_CORRUPT;

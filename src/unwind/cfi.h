@@ -35,6 +35,8 @@ struct hp_cfi_row {
   bool cfa_is_expression;
   bool is_signal_frame;
   uint8_t ra_reg; /* return address column; below HP_REG_COUNT */
+  uintptr_t function_start;
+  uintptr_t function_end;
   uint8_t kind[HP_REG_COUNT];
   int32_t value[HP_REG_COUNT];
 };

@@ -108,16 +108,28 @@ static bool learn_main_stack(uintptr_t sp, struct hp_stack_own *own) {
   return true;
 }
 
+static bool is_inside(const struct hp_stack_own *own, uintptr_t sp) {
+  return sp - own->range.lo < own->range.hi - own->range.lo;
+}
+
+/* Is this place, where a frame of the thread is or is said to be, on its own stack? */
+static bool is_own(uintptr_t sp, struct hp_stack_own *own) {
+  if (own->kind == HP_STACK_UNKNOWN) own->kind = find_descriptor_stack(&own->range) ? HP_STACK_PTHREAD : HP_STACK_MAIN;
+  return is_inside(own, sp) || (own->kind == HP_STACK_MAIN && learn_main_stack(sp, own));
+}
+
 void hp_stack_enter_slow(uintptr_t sp, struct hp_stack_range *out) {
   struct hp_stack_own *own = &hp_stack_own_tls;
-  if (own->kind == HP_STACK_UNKNOWN) own->kind = find_descriptor_stack(&own->range) ? HP_STACK_PTHREAD : HP_STACK_MAIN;
-  bool is_own = sp - own->range.lo < own->range.hi - own->range.lo;
-  if (!is_own && own->kind == HP_STACK_MAIN) is_own = learn_main_stack(sp, own);
-  *out = (struct hp_stack_range){.lo = sp, .hi = is_own ? own->range.hi : sp};
+  *out = (struct hp_stack_range){.lo = sp, .hi = is_own(sp, own) ? own->range.hi : sp};
 }
 
 void hp_stack_enter_jump(uintptr_t sp, struct hp_stack_range *out) {
-  const struct hp_stack_own *own = &hp_stack_own_tls;
-  bool is_own = sp - own->range.lo < own->range.hi - own->range.lo && hp_stack_probe(sp & ~(sizeof(uintptr_t) - 1));
-  *out = (struct hp_stack_range){.lo = sp, .hi = is_own ? own->range.hi : sp};
+  struct hp_stack_own *own = &hp_stack_own_tls;
+  bool is_trusted = is_own(sp, own) && hp_stack_probe(sp & ~(sizeof(uintptr_t) - 1));
+  *out = (struct hp_stack_range){.lo = sp, .hi = is_trusted ? own->range.hi : sp};
+}
+
+bool hp_stack_is_way_home(uintptr_t sp, uintptr_t target) {
+  struct hp_stack_own *own = &hp_stack_own_tls;
+  return !is_inside(own, sp) && is_own(target, own);
 }

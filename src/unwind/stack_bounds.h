@@ -50,6 +50,9 @@ static inline void hp_stack_enter(uintptr_t sp, struct hp_stack_range *out) {
 /* Makes the word at `address` part of the range, by probing, when it can be read. False: it cannot, or is not aligned. */
 bool hp_stack_cover(struct hp_stack_range *range, uintptr_t address);
 
+/* Does the step from sp to `target` lead from a stack made elsewhere back to the thread's own? Then the address may fall. */
+bool hp_stack_is_way_home(uintptr_t sp, uintptr_t target);
+
 static inline bool hp_stack_covers(const struct hp_stack_range *range, uintptr_t address) {
   return address >= range->lo && range->hi - range->lo >= sizeof(uintptr_t) && address <= range->hi - sizeof(uintptr_t);
 }

@@ -34,7 +34,9 @@ struct walk {
   unsigned own_frames;
   uintptr_t *out; /* where the next frame is reported */
   const uintptr_t *end;
-  bool has_registers; /* of a frame further down: the next slow frame is reached from there */
+  const uintptr_t *begin;
+  uintptr_t interrupted_key; /* of the last frame found interrupted by a signal */
+  bool has_registers;  /* of a frame further down: the next slow frame is reached from there */
   uintptr_t registers_address;
   struct hp_registers registers;
 };
@@ -59,25 +61,50 @@ static bool is_own_text(uintptr_t pc) {
   return pc < end && pc >= hp_load_relaxed(&own_text.start);
 }
 
-/* The rule of a key that is not cached: with tag bits 0, HP_RULE_NO_DATA where nothing is known. */
-static HP_NOINLINE uint64_t read_rule(struct walk *walk, uintptr_t key) {
-  hp_add_relaxed(&stats.rule_misses, 1);
+/* Are there n readable bytes of code at this address? */
+static bool is_readable(uintptr_t address, size_t n) {
+  uintptr_t first = address & ~(uintptr_t)7;
+  uintptr_t last = (address + n - 1) & ~(uintptr_t)7;
+  return last >= first && hp_stack_probe(first) && (first == last || hp_stack_probe(last));
+}
+
+static bool is_after_call(uintptr_t pc) {
+  uint8_t before[8];
+  if (pc < sizeof(before) || !is_readable(pc - sizeof(before), sizeof(before))) return false;
+  __builtin_memcpy(before, (const void *)(pc - sizeof(before)), sizeof(before));
+  return hp_arch_is_after_call(before);
+}
+
+/* A function that begins right at a return address was not called into: somebody put it there as the root of a stack made by
+ * hand (makecontext does). Unless the last instruction before is a call that never returns. */
+static bool is_root_entry(const struct hp_cfi_tables *tables, uintptr_t pc) {
+  struct hp_cfi_row row;
+  return hp_cfi_find_row(tables, pc, &row) == HP_CFI_FOUND && row.function_start == pc && !is_after_call(pc);
+}
+
+static uint64_t read_rule_of(const struct hp_module *module, uintptr_t key) {
   uintptr_t address = key - HP_PC_STEP;
-  const uint64_t no_data = hp_rule_make_other(HP_RULE_NO_DATA);
+  struct hp_cfi_row row;
+  bool is_found = hp_cfi_find_row(&module->tables, address, &row) == HP_CFI_FOUND;
+  if ((!is_found || row.function_end <= key) && is_root_entry(&module->tables, key)) return hp_rule_make_other(HP_RULE_END);
+  if (!is_found) return hp_rule_make_other(HP_RULE_NO_DATA);
+  uint64_t rule = hp_rule_from_row(&module->tables, &row, address);
+  if (hp_rule_kind(rule) <= HP_RULE_FP && is_own_text(address)) rule |= hp_rule_make(HP_RULE_SP_OWN, 0, 0);
+  return rule;
+}
+
+/* The rule of a key that is not cached, with tag bits 0. */
+static HP_NOINLINE uint64_t read_rule(struct walk *walk, uintptr_t key) {
   bool died = false;
-  const struct hp_module *module = hp_modules_note(address, &died);
+  hp_add_relaxed(&stats.rule_misses, 1);
+  const struct hp_module *module = hp_modules_note(key - HP_PC_STEP, &died);
   if (died) {
     walk->flags |= HP_UNWIND_MODULES_DIED;
     hp_rule_cache_flush();
     walk->generation = hp_rule_cache_generation();
   }
-  if (module == NULL) return no_data;
-  struct hp_cfi_row row;
-  uint64_t rule = no_data;
-  if (hp_cfi_find_row(&module->tables, address, &row) == HP_CFI_FOUND) {
-    rule = hp_rule_from_row(&module->tables, &row, address);
-    if (hp_rule_kind(rule) <= HP_RULE_FP && is_own_text(address)) rule |= hp_rule_make(HP_RULE_SP_OWN, 0, 0);
-  }
+  if (module == NULL) return hp_rule_make_other(HP_RULE_NO_OBJECT);
+  uint64_t rule = read_rule_of(module, key);
   hp_rule_cache_insert(key, rule, walk->generation);
   return rule;
 }
@@ -88,9 +115,8 @@ static bool read_word(struct walk *walk, uintptr_t address, uintptr_t *out) {
   return hp_stack_read(&walk->range, address, out);
 }
 
-/* Returns to (pc, sp, fp) in the caller; sp must have grown. */
+/* Returns to (pc, sp, fp) in the caller. */
 static bool return_to(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
-  if (sp <= walk->sp) return false;
   walk->key = hp_arch_strip_pc(pc);
   walk->sp = sp;
   walk->fp = fp;
@@ -114,7 +140,12 @@ static bool step_by_rule(struct walk *walk, uint64_t rule) {
       if (!read_word(walk, walk->sp + distance, &cfa)) return false;
       cfa += sizeof(uintptr_t);
   }
-  if (cfa <= walk->sp || !read_word(walk, HP_RA_SLOT(cfa, fp_words), &pc)) return false;
+  if (cfa <= walk->sp) {
+    /* A frame that ran its callees on a stack of its own making (once a walk: from there on the stack is the thread's). */
+    if (!hp_stack_is_way_home(walk->sp, cfa)) return false;
+    hp_stack_enter_jump(HP_RA_SLOT(cfa, fp_words), &walk->range);
+  }
+  if (!read_word(walk, HP_RA_SLOT(cfa, fp_words), &pc)) return false;
   if (fp_words != 0 && !read_word(walk, cfa - fp_words * sizeof(uintptr_t), &fp)) return false;
   return return_to(walk, pc, cfa, fp);
 }
@@ -128,38 +159,32 @@ static bool step_signal(struct walk *walk) {
     return false;
   }
   walk->key = hp_arch_strip_pc(pc) + HP_PC_STEP;
+  walk->interrupted_key = walk->key;
   walk->sp = sp;
   walk->fp = fp;
   hp_stack_enter_jump(sp, &walk->range);
   return true;
 }
 
-/* Are there n readable bytes of code at this address? */
-static bool is_readable(uintptr_t address, size_t n) {
-  uintptr_t first = address & ~(uintptr_t)7;
-  uintptr_t last = (address + n - 1) & ~(uintptr_t)7;
-  return last >= first && hp_stack_probe(first) && (first == last || hp_stack_probe(last));
-}
-
-static bool is_after_call(uintptr_t pc) {
-  uint8_t before[8];
-  if (pc < sizeof(before) || !is_readable(pc - sizeof(before), sizeof(before))) return false;
-  __builtin_memcpy(before, (const void *)(pc - sizeof(before)), sizeof(before));
-  return hp_arch_is_after_call(before);
+static bool is_restorer(uintptr_t pc) {
+  return is_readable(pc, HP_RESTORER_BYTES) && hp_arch_is_restorer((const uint8_t *)pc);
 }
 
 /* A frame without unwind data (generated code): a signal restorer of somebody's own, or a frame that keeps the frame-pointer
  * chain. Believed only if the word above the saved frame pointer is an address behind a call instruction. */
 static bool step_without_data(struct walk *walk) {
   uintptr_t pc, fp;
-  if (is_readable(walk->key, HP_RESTORER_BYTES) && hp_arch_is_restorer((const uint8_t *)walk->key)) {
-    return step_signal(walk);
-  }
+  if (is_restorer(walk->key)) return step_signal(walk);
   if (walk->fp < walk->sp || walk->fp % sizeof(uintptr_t) != 0) return false;
   if (!read_word(walk, walk->fp, &fp) || !read_word(walk, walk->fp + sizeof(uintptr_t), &pc)) return false;
   pc = hp_arch_strip_pc(pc);
   if (!is_after_call(pc)) return false;
   return return_to(walk, pc, walk->fp + 2 * sizeof(uintptr_t), fp);
+}
+
+/* Outside all objects: could code be there at all? What a signal interrupted and what called us is believed. */
+static bool is_plausible_code(const struct walk *walk) {
+  return walk->out == walk->begin || walk->key == walk->interrupted_key || is_after_call(walk->key) || is_restorer(walk->key);
 }
 
 /* One step with all registers from the frame looked up by *address to the caller's. */
@@ -215,6 +240,7 @@ static HP_NOINLINE bool step_slow(struct walk *walk) {
   walk->has_registers = true;
   walk->registers_address = address;
   walk->key = address + HP_PC_STEP;
+  if (walk->signals != signals) walk->interrupted_key = walk->key;
   walk->sp = registers->value[HP_REG_SP];
   walk->fp = registers->known >> HP_REG_FP & 1 ? registers->value[HP_REG_FP] : 0;
   return true;
@@ -236,6 +262,10 @@ static enum step_result step_other(struct walk *walk, uint64_t rule) {
 static HP_NOINLINE bool step_special(struct walk *walk, uint64_t rule) {
   if (walk->key == 0) return false; /* the bottom of a stack made by hand */
   unsigned kind = hp_rule_kind(rule);
+  if (kind == HP_RULE_OTHER && hp_rule_cfa_bytes(rule) == HP_RULE_NO_OBJECT && !is_plausible_code(walk)) {
+    walk->flags |= HP_UNWIND_INCOMPLETE;
+    return false;
+  }
   bool is_own = kind == HP_RULE_SP_OWN || kind == HP_RULE_FP_OWN;
   if (!is_own) {
     if (walk->out == walk->end) {
@@ -268,6 +298,7 @@ static void walk_begin(struct walk *walk, const struct hp_frame_start *start) {
   walk->generation = hp_rule_cache_generation();
   walk->signals = 0;
   walk->own_frames = 0;
+  walk->interrupted_key = 0;
   walk->has_registers = false;
   hp_stack_enter(walk->sp, &walk->range);
 }
@@ -280,6 +311,7 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
   uintptr_t *const end = pcs + max;
   struct walk walk;
   walk_begin(&walk, start);
+  walk.begin = pcs;
   walk.end = end;
   uintptr_t key = walk.key;
   uintptr_t sp = walk.sp;
