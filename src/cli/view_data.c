@@ -16,7 +16,7 @@
 #include "view_tree.h"
 
 #define NODES_MAX ((size_t)1 << 26) /* a page of more could not be opened anyway */
-#define TREND_ROWS_MAX 200
+#define TREND_ROWS_MAX 100 /* charts on the page */
 
 /* One file's samples as nodes of the tree. */
 struct rows {
@@ -68,25 +68,45 @@ static uint32_t error_partner(const struct hp_profile *profile, uint32_t type) {
   return hp_profile_type_partner(profile, type);
 }
 
-/* Both variances of each row in one column, or two nulls when the file does not allow to know them. */
-static void write_variances(struct hp_json *json, const struct hp_profile *profile, const struct rows *rows, uint32_t type,
-                            bool one_sample) {
+/* The variances of each row in one column; false when the file does not allow to know them. */
+static bool find_variances(const struct hp_profile *profile, const struct rows *rows, uint32_t type,
+                           struct hp_sampling_variance *out) {
   uint32_t partner = error_partner(profile, type);
-  if (partner == HP_NONE) {
-    hp_json_null(json, NULL);
-    return;
-  }
+  if (partner == HP_NONE) return false;
   bool of_bytes = strcmp(hp_profile_text(profile, profile->types[type].unit), "bytes") == 0;
-  hp_json_array(json, NULL);
+  memset(out, 0, rows->count * sizeof *out);
   for (size_t r = 0; r < rows->count; r++) {
-    struct hp_sampling_variance variance = {0, 0};
     int64_t value = hp_profile_value(profile, rows->sample[r], type), other = hp_profile_value(profile, rows->sample[r], partner);
-    if (value != 0)
-      hp_sampling_variance_add(of_bytes ? &variance : NULL, of_bytes ? NULL : &variance, profile->period, of_bytes ? other : value,
-                               of_bytes ? value : other);
-    hp_json_real(json, NULL, one_sample ? variance.one_sample_max : variance.sum);
+    if (value == 0) continue;
+    if (of_bytes)
+      hp_sampling_variance_add(&out[r], NULL, profile->period, other, value);
+    else
+      hp_sampling_variance_add(NULL, &out[r], profile->period, value, other);
+  }
+  return true;
+}
+
+/* Pairs [sums, of one sample] by sample type, or null. */
+static void write_variances(struct hp_json *json, const struct hp_profile *profile, const struct rows *rows, const uint32_t *columns,
+                            size_t type_count) {
+  struct hp_sampling_variance *variances = hp_alloc(rows->count * sizeof *variances);
+  hp_json_array(json, "variances");
+  for (size_t t = 0; t < type_count; t++) {
+    if (!find_variances(profile, rows, columns[t], variances)) {
+      hp_json_null(json, NULL);
+      continue;
+    }
+    hp_json_array(json, NULL);
+    hp_json_array(json, NULL);
+    for (size_t r = 0; r < rows->count; r++) hp_json_real(json, NULL, variances[r].sum);
+    hp_json_end(json, ']');
+    hp_json_array(json, NULL);
+    for (size_t r = 0; r < rows->count; r++) hp_json_real(json, NULL, variances[r].one_sample_max);
+    hp_json_end(json, ']');
+    hp_json_end(json, ']');
   }
   hp_json_end(json, ']');
+  free(variances);
 }
 
 /* `columns[t]`: the column of this profile that is sample type t of the page. */
@@ -109,11 +129,7 @@ static void write_rows(struct builder *builder, const char *key, const struct hp
     hp_json_end(json, ']');
   }
   hp_json_end(json, ']');
-  for (int one = 0; one < 2; one++) {
-    hp_json_array(json, one ? "one" : "variance");
-    for (size_t t = 0; t < type_count; t++) write_variances(json, profile, rows, columns[t], one);
-    hp_json_end(json, ']');
-  }
+  write_variances(json, profile, rows, columns, type_count);
   hp_json_end(json, '}');
 }
 
@@ -207,7 +223,12 @@ static void write_trend(struct hp_json *json, const struct hp_trend *trend) {
   for (size_t d = 0; d < trend->dump_count; d++) hp_json_integer(json, NULL, trend->dumps[d].time_nanos / 1000000);
   hp_json_end(json, ']');
   hp_json_array(json, "series");
-  for (size_t i = 0; i < trend->row_count && i < TREND_ROWS_MAX; i++) write_series(json, trend, &trend->rows[i]);
+  size_t shown = 0;
+  for (size_t i = 0; i < trend->row_count && shown < TREND_ROWS_MAX; i++) {
+    if (!trend->rows[i].fit.is_tested || !(trend->rows[i].fit.slope > 0)) continue;
+    write_series(json, trend, &trend->rows[i]);
+    shown++;
+  }
   hp_json_end(json, ']');
   hp_json_end(json, '}');
 }

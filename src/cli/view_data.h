@@ -4,7 +4,7 @@
  *   { files [{name, time_ms, duration_ms, period, comments}], program, types [{type, unit, partner}], default_type, strings [],
  *     frames {name [], module [], file [], line []}                    indices into strings
  *     nodes {up [], frame []}     node i+1 has parent i+1-up[i]; preorder; node 0 is the empty stack
- *     rows {node [], values [[] a type], variance [[] or null a type], one [the same]}
+ *     rows {node [], values [[] a type], variances [null or [sum [], one sample []] a type]}
                                 a row a sample; node as the difference from the row before; variances as in sampling_error.h
  *     base (the same for the file compared with) or null, reconcile {key: value} or null, trend {} or null }
  */

@@ -73,6 +73,7 @@ class Page {
     const keys = parts.map(([id, text, value, se]) => {
       const bar = make("i", "rss-" + id);
       bar.style.flex = `${value} 1 0`;
+      bar.dataset.value = value;
       bar.title = text + ": " + formatValue(value, "bytes");
       track.append(bar);
       const key = make("span", "key");

@@ -19,6 +19,14 @@ async function unpackData(text) {
 
 function standardError(variance, one) { return Math.sqrt(variance + one); }
 
+/* Control characters, line separators and overrides of the writing direction as text: a name cannot disguise itself. */
+function visible(text) {
+  return (text || "").replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+    const code = c.charCodeAt(0);
+    return code < 256 ? "\\x" + code.toString(16).padStart(2, "0") : "\\u" + code.toString(16);
+  });
+}
+
 /* Everything that does not depend on the sample type. */
 function buildModel(data) {
   const m = { data, types: data.types, files: data.files, isDiff: !!data.base, name: [], module: [], place: [] };
@@ -26,9 +34,9 @@ function buildModel(data) {
   const frames = data.frames;
   m.frameCount = frames.name.length;
   for (let f = 0; f < m.frameCount; f++) {
-    m.name.push(str[frames.name[f]] || "?");
-    m.module.push(str[frames.module[f]] || "");
-    const file = str[frames.file[f]] || "";
+    m.name.push(visible(str[frames.name[f]]) || "?");
+    m.module.push(visible(str[frames.module[f]]));
+    const file = visible(str[frames.file[f]]);
     m.place.push(file && frames.line[f] > 0 ? file + ":" + frames.line[f] : file);
   }
   const n = data.nodes.frame.length + 1;
@@ -61,7 +69,7 @@ function buildModel(data) {
 function unpackRows(rows) {
   const node = new Int32Array(rows.node.length);
   for (let r = 0, at = 0; r < node.length; r++) node[r] = (at += rows.node[r]);
-  return { node, values: rows.values, variance: rows.variance, one: rows.one };
+  return { node, values: rows.values, variances: rows.variances };
 }
 
 /* 1 where the node's function does not occur nearer to the root of its stack: cumulative sums count a stack once. Nodes come
@@ -92,7 +100,7 @@ function largestBelow(m, perNode) {
 
 /* Adds the rows of one file up by node. */
 function addRows(m, s, rows, onlyHits, self, variance, one) {
-  const values = rows.values[s.type], variances = rows.variance[s.type], ones = rows.one[s.type];
+  const values = rows.values[s.type], [variances, ones] = rows.variances[s.type] || [null, null];
   const all = { total: 0, flatHits: 0, cumHits: 0, variance: 0, one: 0 };
   for (let r = 0; r < values.length; r++) {
     const i = rows.node[r], v = values[r], q = variances ? variances[r] : 0, o = ones ? ones[r] : 0;

@@ -14,7 +14,7 @@ class Table {
   /* onPick(frame, isFinal): a row was chosen; isFinal: by Enter or a double click, "show me". */
   constructor(head, scroll, rows, onPick) {
     this.head = head; this.scroll = scroll; this.rows = rows; this.onPick = onPick;
-    this.sortBy = "flat"; this.falling = true; this.picked = -1; this.order = new Int32Array(0);
+    this.sortBy = ""; this.falling = true; this.picked = -1; this.order = new Int32Array(0);
     scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(scroll);
     rows.addEventListener("click", (e) => this.clicked(e, false));
@@ -39,11 +39,11 @@ class Table {
     this.columns = [];
     if (this.m.isDiff) {
       const growth = (a, b) => a.map((v, i) => v - b[i]);
-      this.column("change", "Change", growth(fn.flat, fn.flatBase), change, "86px");
+      this.column("change", "Change", growth(fn.flat, fn.flatBase), change, "86px", "", fn.flatSe);
       this.column("flatSe", "Error", fn.flatSe, error, "82px", "pm");
       this.column("flatBase", "Before", fn.flatBase, value, "82px");
       this.column("flat", "Flat", fn.flat, value, "82px");
-      this.column("cumChange", "Cum change", growth(fn.cum, fn.cumBase), change, "92px");
+      this.column("cumChange", "Cum change", growth(fn.cum, fn.cumBase), change, "92px", "", fn.cumSe);
       this.column("cumSe", "Error", fn.cumSe, error, "82px", "pm");
       this.column("cum", "Cum", fn.cum, value, "82px");
     } else {
@@ -60,7 +60,10 @@ class Table {
     this.sort();
   }
 
-  column(id, title, values, show, width, className) { this.columns.push({ id, title, values, show, width, className: className || "" }); }
+  /* `error`: of a change; beyond twice that it is coloured. */
+  column(id, title, values, show, width, className, error) {
+    this.columns.push({ id, title, values, show, width, className: className || "", error: error || null });
+  }
 
   drawHead() {
     this.head.replaceChildren(...[...this.columns, { id: "name", title: "Function" }].map((c) => {
@@ -125,7 +128,7 @@ class Table {
       const cell = make("span", c.className, c.show(c.values[f]));
       cell.dataset.column = c.id;
       cell.dataset.value = c.values[f];
-      if (c.show(1).startsWith("+")) cell.classList.add(c.values[f] > 0 ? "grow" : c.values[f] < 0 ? "shrink" : "same");
+      if (c.error && Math.abs(c.values[f]) > 2 * c.error[f]) cell.classList.add(c.values[f] > 0 ? "grow" : "shrink");
       row.append(cell);
     }
     const name = make("span", "name", m.name[f]);
@@ -150,7 +153,8 @@ class Table {
   step(by) {
     if (this.order.length === 0) return -1;
     const at = this.order.indexOf(this.picked);
-    this.show(this.order[Math.max(0, Math.min(this.order.length - 1, at < 0 ? 0 : at + by))]);
+    const to = at < 0 && Math.abs(by) < this.order.length ? 0 : at + by;
+    this.show(this.order[Math.max(0, Math.min(this.order.length - 1, to))]);
     return this.picked;
   }
 }

@@ -29,7 +29,7 @@ function seriesBlock(m, t, x, onPick) {
   figures.append(rate);
   if (x.suspect) figures.append(make("span", "badge", "leak suspect"));
   figures.append(make("p", "note", formatValue(x.values[0], "bytes") + " → " + formatValue(x.values[x.values.length - 1], "bytes")));
-  if (x.note) figures.append(make("p", "note", x.note));
+  if (x.levels_off) figures.append(make("p", "note", "levels off"));
   if (x.age) figures.append(make("p", "note", "oldest block lives " + x.age));
   const list = make("ol");
   const fill = (count) => {
