@@ -42,7 +42,8 @@ struct hp_report {
   const char *type_name;
   const char *unit;
   int64_t total;       /* sum of all samples' absolute values, before focus and ignore */
-  double total_error;
+  double total_error;  /* of shown_total */
+  bool has_error;      /* false: the columns do not say (no period in bytes, no partner column) */
   int64_t shown_total; /* after them */
   struct hp_report_row *rows; /* by |flat| falling, then |cum| falling, then name */
   size_t row_count;
@@ -59,12 +60,5 @@ int hp_report_build(const struct hp_profile *profile, const struct hp_report_opt
 
 /* Frees what the report owns, not the struct. */
 void hp_report_free(struct hp_report *report);
-
-/* One line of a stack filter for others: true if the sample passes focus and ignore. hp_filter_new returns null and a sentence
- * for a bad expression. */
-struct hp_filter;
-struct hp_filter *hp_filter_new(const struct hp_profile *profile, const char *focus, const char *ignore, struct hp_error *error);
-bool hp_filter_passes(struct hp_filter *filter, size_t sample);
-void hp_filter_free(struct hp_filter *filter);
 
 #endif

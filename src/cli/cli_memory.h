@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ * cli_memory.h - allocation for a command that has no better answer to "out of memory" than to say so and stop.
+ *
+ * None of these returns null: out of memory is one line on stderr and exit status 1. Not for libheapprof.so.
+ */
+#ifndef HP_CLI_MEMORY_H
+#define HP_CLI_MEMORY_H
+
+#include <stddef.h>
+
+/* malloc, calloc, realloc, strdup. A size of 0 gives a pointer that may be freed. */
+void *hp_alloc(size_t size_bytes);
+void *hp_alloc_zeroed(size_t count, size_t size_bytes);
+void *hp_realloc(void *old, size_t count, size_t size_bytes);
+char *hp_strdup(const char *text);
+
+/* asprintf: a string the caller frees. */
+char *hp_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Makes room for `count` elements of `size_bytes` in *array (any pointer variable by address), at least doubling; *capacity in
+ * elements. */
+void hp_array_reserve(void *array, size_t *capacity, size_t count, size_t size_bytes);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * name_demangle.c - see name_demangle.h.
+ *
+ * Substitutions let a name of n bytes stand for 2^n, so the output is taken through libiberty's callbacks and left by longjmp
+ * when it grows beyond reason. libiberty bounds its own recursion.
+ */
+#include "name_demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "cli_memory.h"
+
+enum { MANGLED_BYTES_MAX = 16 * 1024, DEMANGLED_BYTES_MAX = 64 * 1024 };
+
+struct output {
+  jmp_buf too_long;
+  size_t used;
+  char text[DEMANGLED_BYTES_MAX + 1];
+};
+
+static void collect(const char *text, size_t length, void *context) {
+  struct output *output = context;
+  if (length > DEMANGLED_BYTES_MAX - output->used) longjmp(output->too_long, 1);
+  memcpy(output->text + output->used, text, length);
+  output->used += length;
+}
+
+/* Rust's legacy names are valid C++ names with a hash at the end, so Rust is asked first. */
+static bool run_demanglers(const char *name, struct output *output) {
+  const int options = DMGL_PARAMS | DMGL_ANSI;
+  if (setjmp(output->too_long) != 0) return false;
+  if (rust_demangle_callback(name, options, collect, output)) return true;
+  output->used = 0;
+  return strncmp(name, "_Z", 2) == 0 && cplus_demangle_v3_callback(name, options, collect, output);
+}
+
+char *hp_demangle(const char *name) {
+  static struct output output; /* too large for the stack */
+  if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R')) return NULL;
+  if (strlen(name) > MANGLED_BYTES_MAX) return NULL;
+  output.used = 0;
+  if (!run_demanglers(name, &output) || output.used == 0) return NULL;
+  output.text[output.used] = '\0';
+  return hp_strdup(output.text);
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ * symbol_module.c - see symbol_module.h.
+ *
+ *   units[]      (low, high) -> compilation unit        from every unit's own ranges: clang writes no .debug_aranges
+ *   unit.functions[] (low, high) -> subprogram          built when the first address of a unit is asked for
+ *   symbols[]    address -> ELF symbol                  built when DWARF has no answer for the first time
+ * All three are sorted by low and searched from the nearest one below. Addresses are libdwfl's (file address plus bias).
+ */
+#include "symbol_module.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli_memory.h"
+
+enum { NESTING_MAX = 64, BUILD_ID_BYTES_MAX = 64, OVERLAPS_MAX = 64 };
+
+struct range {
+  Dwarf_Addr low, high;
+  Dwarf_Off unit_or_die; /* index into units, or offset of the subprogram */
+  Dwarf_Addr reach;      /* the highest `high` up to here: how far back a search must go */
+};
+
+struct range_list {
+  struct range *ranges;
+  size_t count, capacity;
+};
+
+struct unit {
+  Dwarf_Die die;
+  struct range_list functions;
+  bool is_indexed;
+};
+
+struct symbol {
+  GElf_Addr low, high;
+  const char *name;
+  int rank; /* of several at one address the highest wins */
+};
+
+struct hp_symbol_module {
+  Dwfl *dwfl;
+  Dwfl_Callbacks callbacks;
+  char *debug_path;
+  Dwfl_Module *module;
+  Elf *elf;
+  GElf_Addr elf_bias;
+  Dwarf *dwarf;
+  Dwarf_Addr dwarf_bias;
+  struct unit *units;
+  size_t unit_count, unit_capacity;
+  struct range_list unit_ranges;
+  struct symbol *symbols;
+  size_t symbol_count, symbol_capacity;
+  bool has_symbols;
+  char **joined; /* file names made absolute */
+  size_t joined_count, joined_capacity;
+};
+
+static int compare_ranges(const void *a, const void *b) {
+  const struct range *x = a, *y = b;
+  if (x->low != y->low) return x->low < y->low ? -1 : 1;
+  return (x->high < y->high) - (x->high > y->high); /* the enclosing one first */
+}
+
+static void range_add(struct range_list *list, Dwarf_Addr low, Dwarf_Addr high, Dwarf_Off what) {
+  if (low >= high) return;
+  hp_array_reserve(&list->ranges, &list->capacity, list->count + 1, sizeof *list->ranges);
+  list->ranges[list->count++] = (struct range){low, high, what, 0};
+}
+
+static void range_sort(struct range_list *list) {
+  Dwarf_Addr reach = 0;
+  if (list->count != 0) qsort(list->ranges, list->count, sizeof *list->ranges, compare_ranges);
+  for (size_t i = 0; i < list->count; i++) {
+    if (list->ranges[i].high > reach) reach = list->ranges[i].high;
+    list->ranges[i].reach = reach;
+  }
+}
+
+/* The innermost range that holds the address, at or below *from (start with count); null: none. Moves *from below it. */
+static const struct range *range_find(const struct range_list *list, Dwarf_Addr address, size_t *from) {
+  size_t low = 0, high = *from;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (list->ranges[middle].low <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low > 0; low--) {
+    const struct range *range = &list->ranges[low - 1];
+    if (range->reach <= address) break;
+    if (range->high > address) {
+      *from = low - 1;
+      return range;
+    }
+  }
+  *from = 0;
+  return NULL;
+}
+
+static void add_die_ranges(struct range_list *list, Dwarf_Die *die, Dwarf_Off what) {
+  Dwarf_Addr base, low, high;
+  ptrdiff_t offset = 0;
+  while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0)
+    if (low != 0) range_add(list, low, high, what); /* 0: a function the linker threw away */
+}
+
+static bool hex_equals(const char *hex, const unsigned char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    char byte[3];
+    snprintf(byte, sizeof byte, "%02x", bytes[i]);
+    if (hex[2 * i] != byte[0] || hex[2 * i] == '\0' || hex[2 * i + 1] != byte[1]) return false;
+  }
+  return hex[2 * count] == '\0';
+}
+
+static size_t hex_parse(const char *hex, unsigned char out[BUILD_ID_BYTES_MAX]) {
+  size_t count = 0;
+  for (; count < BUILD_ID_BYTES_MAX && hex[0] != '\0' && hex[1] != '\0'; hex += 2) {
+    unsigned byte;
+    if (sscanf(hex, "%2x", &byte) != 1) return 0;
+    out[count++] = (unsigned char)byte;
+  }
+  return hex[0] == '\0' ? count : 0;
+}
+
+/* Either the file, or a module of that build id for libdwfl to find. */
+static Dwfl_Module *report(struct hp_symbol_module *module, const char *path, const char *build_id) {
+  dwfl_report_begin(module->dwfl);
+  Dwfl_Module *reported = NULL;
+  if (path != NULL) {
+    reported = dwfl_report_elf(module->dwfl, path, path, -1, 0, true);
+  } else {
+    unsigned char id[BUILD_ID_BYTES_MAX];
+    size_t length = hex_parse(build_id, id);
+    if (length != 0) reported = dwfl_report_module(module->dwfl, "module", 0, (GElf_Addr)1 << 40);
+    if (reported != NULL && dwfl_module_report_build_id(reported, id, length, 0) != 0) reported = NULL;
+  }
+  dwfl_report_end(module->dwfl, NULL, NULL);
+  return reported;
+}
+
+static bool build_id_fits(Dwfl_Module *module, const char *build_id) {
+  const unsigned char *bytes;
+  GElf_Addr address;
+  if (build_id[0] == '\0') return true;
+  int count = dwfl_module_build_id(module, &bytes, &address);
+  return count > 0 && hex_equals(build_id, bytes, (size_t)count);
+}
+
+static void find_units(struct hp_symbol_module *module) {
+  Dwarf_CU *unit = NULL;
+  Dwarf_Die die, split;
+  while (dwarf_get_units(module->dwarf, unit, &unit, NULL, NULL, &die, &split) == 0) {
+    Dwarf_Die *main_die = dwarf_tag(&split) != DW_TAG_invalid ? &split : &die;
+    if (dwarf_tag(main_die) != DW_TAG_compile_unit) continue;
+    hp_array_reserve(&module->units, &module->unit_capacity, module->unit_count + 1, sizeof *module->units);
+    module->units[module->unit_count] = (struct unit){.die = *main_die};
+    add_die_ranges(&module->unit_ranges, &die, module->unit_count); /* a skeleton has the ranges of its split unit */
+    module->unit_count++;
+  }
+  range_sort(&module->unit_ranges);
+}
+
+struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *build_id, const char *debug_path,
+                                               const char **why) {
+  struct stat status;
+  *why = "no such file";
+  if (path != NULL && (stat(path, &status) != 0 || !S_ISREG(status.st_mode))) return NULL;
+  struct hp_symbol_module *module = hp_alloc_zeroed(1, sizeof *module);
+  module->debug_path = hp_strdup(debug_path);
+  module->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
+                                       .find_debuginfo = dwfl_standard_find_debuginfo,
+                                       .section_address = dwfl_offline_section_address,
+                                       .debuginfo_path = &module->debug_path};
+  module->dwfl = dwfl_begin(&module->callbacks);
+  *why = "no ELF file";
+  if (module->dwfl != NULL) module->module = report(module, path, build_id);
+  if (module->module != NULL) module->elf = dwfl_module_getelf(module->module, &module->elf_bias);
+  if (module->elf != NULL) {
+    *why = "another build id";
+    if (build_id_fits(module->module, build_id)) {
+      module->dwarf = dwfl_module_getdwarf(module->module, &module->dwarf_bias);
+      if (module->dwarf != NULL) find_units(module);
+      return module;
+    }
+  }
+  hp_symbol_module_close(module);
+  return NULL;
+}
+
+void hp_symbol_module_close(struct hp_symbol_module *module) {
+  if (module == NULL) return;
+  for (size_t i = 0; i < module->unit_count; i++) free(module->units[i].functions.ranges);
+  free(module->units);
+  free(module->unit_ranges.ranges);
+  free(module->symbols);
+  for (size_t i = 0; i < module->joined_count; i++) free(module->joined[i]);
+  free(module->joined);
+  if (module->dwfl != NULL) dwfl_end(module->dwfl);
+  free(module->debug_path);
+  free(module);
+}
+
+bool hp_symbol_module_has_lines(const struct hp_symbol_module *module) { return module->unit_ranges.count != 0; }
+
+/* Subprograms of a unit, in namespaces and types too. What is nested in a function is looked for when the function is. */
+static void index_functions(struct range_list *list, Dwarf_Die *parent, unsigned depth) {
+  Dwarf_Die child;
+  if (depth > NESTING_MAX || dwarf_child(parent, &child) != 0) return;
+  do {
+    switch (dwarf_tag(&child)) {
+      case DW_TAG_subprogram:
+        add_die_ranges(list, &child, dwarf_dieoffset(&child));
+        break;
+      case DW_TAG_namespace:
+      case DW_TAG_module:
+      case DW_TAG_class_type:
+      case DW_TAG_structure_type:
+      case DW_TAG_union_type:
+        index_functions(list, &child, depth + 1);
+        break;
+      default:
+        break;
+    }
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+static const char *system_name(Dwarf_Die *die) {
+  Dwarf_Attribute attribute;
+  Dwarf_Attribute *found = dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute);
+  if (found == NULL) found = dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute);
+  const char *name = found != NULL ? dwarf_formstring(found) : NULL;
+  return name != NULL ? name : dwarf_diename(die);
+}
+
+static int64_t declared_line(Dwarf_Die *die) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value;
+  if (dwarf_attr_integrate(die, DW_AT_decl_line, &attribute) == NULL || dwarf_formudata(&attribute, &value) != 0) return 0;
+  return value <= INT32_MAX ? (int64_t)value : 0;
+}
+
+static int64_t number(Dwarf_Die *die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value;
+  if (dwarf_attr(die, name, &attribute) == NULL || dwarf_formudata(&attribute, &value) != 0) return 0;
+  return value <= INT32_MAX ? (int64_t)value : 0;
+}
+
+/* Names relative to where the compiler ran get that folder in front; equal ones share one string. */
+static const char *absolute_file(struct hp_symbol_module *module, Dwarf_Die *unit, const char *file) {
+  Dwarf_Attribute attribute;
+  if (file == NULL) return "";
+  if (file[0] == '/' || file[0] == '<') return file;
+  const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+  if (folder == NULL) return file;
+  char *joined = hp_format("%s/%s", folder, file);
+  if (module->joined_count != 0 && strcmp(module->joined[module->joined_count - 1], joined) == 0) {
+    free(joined);
+    return module->joined[module->joined_count - 1];
+  }
+  hp_array_reserve(&module->joined, &module->joined_capacity, module->joined_count + 1, sizeof *module->joined);
+  return module->joined[module->joined_count++] = joined;
+}
+
+/* The child that holds the address and is code: a block or an inlined call. */
+static bool child_at(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *out) {
+  if (dwarf_child(parent, out) != 0) return false;
+  do {
+    switch (dwarf_tag(out)) {
+      case DW_TAG_inlined_subroutine:
+      case DW_TAG_lexical_block:
+      case DW_TAG_try_block:
+      case DW_TAG_catch_block:
+        if (dwarf_haspc(out, address) == 1) return true;
+        break;
+      default:
+        break;
+    }
+  } while (dwarf_siblingof(out, out) == 0);
+  return false;
+}
+
+static void set_function(struct hp_symbol_frame *frame, Dwarf_Die *die) {
+  const char *name = system_name(die);
+  frame->system_name = name != NULL ? name : "";
+  frame->start_line = declared_line(die);
+}
+
+/* Line of the address itself: the innermost frame's. */
+static void set_line(struct hp_symbol_module *module, struct unit *unit, Dwarf_Addr address, struct hp_symbol_frame *frame) {
+  Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+  int number_of_line = 0, column = 0;
+  frame->file = "";
+  if (line == NULL) return;
+  frame->file = absolute_file(module, &unit->die, dwarf_linesrc(line, NULL, NULL));
+  if (dwarf_lineno(line, &number_of_line) == 0) frame->line = number_of_line;
+  if (dwarf_linecol(line, &column) == 0) frame->column = column;
+}
+
+/* Where an inlined call was written: the line of the frame around it. */
+static void set_call(struct hp_symbol_module *module, struct unit *unit, Dwarf_Die *call, struct hp_symbol_frame *frame) {
+  Dwarf_Files *files;
+  size_t count;
+  int64_t file = number(call, DW_AT_call_file);
+  frame->file = "";
+  if (dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && (size_t)file < count)
+    frame->file = absolute_file(module, &unit->die, dwarf_filesrc(files, (size_t)file, NULL, NULL));
+  frame->line = number(call, DW_AT_call_line);
+  frame->column = number(call, DW_AT_call_column);
+}
+
+/* From the subprogram inwards; the frames come out outermost first and are turned round. */
+static size_t frames_in(struct hp_symbol_module *module, struct unit *unit, Dwarf_Die *function, Dwarf_Addr address,
+                        struct hp_symbol_frame *frames) {
+  Dwarf_Die die = *function, child;
+  size_t count = 1;
+  frames[0] = (struct hp_symbol_frame){.file = ""};
+  set_function(&frames[0], &die);
+  for (unsigned depth = 0; depth < NESTING_MAX && child_at(&die, address, &child); depth++) {
+    if (dwarf_tag(&child) == DW_TAG_inlined_subroutine && count < HP_SYMBOL_FRAMES_MAX) {
+      set_call(module, unit, &child, &frames[count - 1]);
+      frames[count] = (struct hp_symbol_frame){.file = ""};
+      set_function(&frames[count++], &child);
+    }
+    die = child;
+  }
+  set_line(module, unit, address, &frames[count - 1]);
+  for (size_t i = 0; i < count / 2; i++) {
+    struct hp_symbol_frame swapped = frames[i];
+    frames[i] = frames[count - 1 - i];
+    frames[count - 1 - i] = swapped;
+  }
+  return frames[count - 1].system_name[0] != '\0' ? count : 0;
+}
+
+static size_t frames_in_unit(struct hp_symbol_module *module, struct unit *unit, Dwarf_Addr address,
+                             struct hp_symbol_frame *frames) {
+  if (!unit->is_indexed) {
+    index_functions(&unit->functions, &unit->die, 0);
+    range_sort(&unit->functions);
+    unit->is_indexed = true;
+  }
+  size_t from = unit->functions.count;
+  const struct range *range = range_find(&unit->functions, address, &from);
+  Dwarf_Die function;
+  Dwarf *dwarf = dwarf_cu_getdwarf(unit->die.cu); /* a split unit has a file of its own */
+  if (range == NULL || dwarf_offdie(dwarf, range->unit_or_die, &function) == NULL) return 0;
+  return frames_in(module, unit, &function, address, frames);
+}
+
+static size_t frames_by_dwarf(struct hp_symbol_module *module, GElf_Addr address, struct hp_symbol_frame *frames) {
+  if (module->dwarf == NULL) return 0;
+  Dwarf_Addr in_dwarf = address - module->dwarf_bias;
+  size_t from = module->unit_ranges.count;
+  for (unsigned tries = 0; tries < OVERLAPS_MAX; tries++) {
+    const struct range *range = range_find(&module->unit_ranges, in_dwarf, &from);
+    if (range == NULL) return 0;
+    size_t count = frames_in_unit(module, &module->units[range->unit_or_die], in_dwarf, frames);
+    if (count != 0) return count;
+  }
+  return 0;
+}
+
+static int compare_symbols(const void *a, const void *b) {
+  const struct symbol *x = a, *y = b;
+  if (x->low != y->low) return x->low < y->low ? -1 : 1;
+  if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+  return strcmp(y->name, x->name);
+}
+
+/* Functions with a size before labels without, global before weak before local. */
+static int symbol_rank(const GElf_Sym *symbol) {
+  int rank = symbol->st_size != 0 ? 4 : 0;
+  if (GELF_ST_BIND(symbol->st_info) == STB_GLOBAL) return rank + 2;
+  return GELF_ST_BIND(symbol->st_info) == STB_WEAK ? rank + 1 : rank;
+}
+
+static void read_symbols(struct hp_symbol_module *module) {
+  module->has_symbols = true;
+  int count = dwfl_module_getsymtab(module->module);
+  for (int i = 1; i < count; i++) {
+    GElf_Sym symbol;
+    GElf_Addr address;
+    GElf_Word section;
+    Dwarf_Addr bias;
+    const char *name = dwfl_module_getsym_info(module->module, i, &symbol, &address, &section, NULL, &bias);
+    int type = GELF_ST_TYPE(symbol.st_info);
+    if (name == NULL || name[0] == '\0' || section == SHN_UNDEF || address == 0) continue;
+    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) continue;
+    if (type == STT_NOTYPE && (name[0] == '$' || name[0] == '.')) continue; /* mapping symbols, local labels */
+    hp_array_reserve(&module->symbols, &module->symbol_capacity, module->symbol_count + 1, sizeof *module->symbols);
+    module->symbols[module->symbol_count++] = (struct symbol){address, address + symbol.st_size, name, symbol_rank(&symbol)};
+  }
+  if (module->symbol_count != 0) qsort(module->symbols, module->symbol_count, sizeof *module->symbols, compare_symbols);
+}
+
+/* The last symbol at or below the address, if its size says that it reaches so far; one without a size reaches to the next. */
+static size_t frames_by_symbol(struct hp_symbol_module *module, GElf_Addr address, struct hp_symbol_frame *frames) {
+  if (!module->has_symbols) read_symbols(module);
+  size_t low = 0, high = module->symbol_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (module->symbols[middle].low <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (unsigned tries = 0; low > 0 && tries < OVERLAPS_MAX; low--, tries++) {
+    const struct symbol *symbol = &module->symbols[low - 1];
+    bool has_size = symbol->high != symbol->low;
+    if (has_size ? address < symbol->high : tries == 0) {
+      frames[0] = (struct hp_symbol_frame){.system_name = symbol->name, .file = ""};
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* The address a place of the file is linked at. */
+static uint64_t linked_address(const struct hp_symbol_module *module, uint64_t file_offset, uint64_t address) {
+  size_t count;
+  if (elf_getphdrnum(module->elf, &count) != 0) return address;
+  for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+    GElf_Phdr segment;
+    if (gelf_getphdr(module->elf, (int)i, &segment) == NULL || segment.p_type != PT_LOAD) continue;
+    if (file_offset >= segment.p_offset && file_offset - segment.p_offset < segment.p_memsz && (segment.p_flags & PF_X) != 0)
+      return segment.p_vaddr + (file_offset - segment.p_offset);
+  }
+  return address;
+}
+
+size_t hp_symbol_module_frames(struct hp_symbol_module *module, uint64_t file_offset, uint64_t address,
+                               struct hp_symbol_frame frames[HP_SYMBOL_FRAMES_MAX]) {
+  GElf_Addr at = linked_address(module, file_offset, address) + module->elf_bias;
+  size_t count = frames_by_dwarf(module, at, frames);
+  return count != 0 ? count : frames_by_symbol(module, at, frames);
+}
