@@ -59,7 +59,7 @@ target_compile_options(hp_proto PRIVATE -fvisibility=hidden -O2)
 
 # An archive's objects under private names: every symbol it defines gets PREFIX, the ones it imports that are listed in
 # REDIRECT ("from=to") are answered by us. EXCLUDE: members left out. STRIP_INIT: no constructor of its own.
-function(hp_private_archive target archive)
+function(hp_private_archive target archive) # adds imported library `target`
   cmake_parse_arguments(A "STRIP_INIT" "PREFIX" "REDIRECT;EXCLUDE" ${ARGN})
   set(out ${CMAKE_BINARY_DIR}/private/lib${target}.a)
   add_custom_command(

@@ -11,7 +11,7 @@
 #define HP_COLD __attribute__((cold, noinline))
 #define HP_NOINLINE __attribute__((noinline))
 #define HP_TLS __attribute__((tls_model("initial-exec")))
-#define HP_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define HP_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
 #define HP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HP_CACHE_LINE 64

@@ -34,11 +34,11 @@ static void add_number(struct hp_text *text, uint64_t value, unsigned base, bool
   hp_text_add_bytes(text, digits + at, sizeof digits - at);
 }
 
-static int64_t signed_argument(va_list args, int longs) {
-  return longs == 0 ? va_arg(args, int) : longs == 1 ? va_arg(args, long) : va_arg(args, long long);
+static int64_t signed_argument(va_list *args, int longs) {
+  return longs == 0 ? va_arg(*args, int) : longs == 1 ? va_arg(*args, long) : va_arg(*args, long long);
 }
-static uint64_t unsigned_argument(va_list args, int longs) {
-  return longs == 0 ? va_arg(args, unsigned) : longs == 1 ? va_arg(args, unsigned long) : va_arg(args, unsigned long long);
+static uint64_t unsigned_argument(va_list *args, int longs) {
+  return longs == 0 ? va_arg(*args, unsigned) : longs == 1 ? va_arg(*args, unsigned long) : va_arg(*args, unsigned long long);
 }
 
 /* One conversion, *at just behind the '%'. args is passed as a pointer so that what is taken stays taken. */
@@ -61,12 +61,12 @@ static const char *add_conversion(struct hp_text *text, const char *at, va_list 
     }
     case 'c': hp_text_add_char(text, (char)va_arg(*args, int)); break;
     case 'd': {
-      int64_t value = signed_argument(*args, longs);
+      int64_t value = signed_argument(args, longs);
       add_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10, value < 0, width);
       break;
     }
-    case 'u': add_number(text, unsigned_argument(*args, longs), 10, false, width); break;
-    case 'x': add_number(text, unsigned_argument(*args, longs), 16, false, width); break;
+    case 'u': add_number(text, unsigned_argument(args, longs), 10, false, width); break;
+    case 'x': add_number(text, unsigned_argument(args, longs), 16, false, width); break;
     case '%': hp_text_add_char(text, '%'); break;
     default: return at;
   }

@@ -205,4 +205,10 @@ bool hp_symbols_is_operator_new(const char *name) {
   return false;
 }
 
+void hp_symbols_forget(void) {
+  remembered_arena = (struct hp_arena){.chunk_bytes = NAMES_CHUNK_BYTES};
+  remembered_names = (struct hp_string_interner){.arena = &remembered_arena};
+  remembered_answers = (struct hp_pair_map){.arena = &remembered_arena};
+}
+
 size_t hp_symbols_bytes(void) { return remembered_arena.mapped_bytes; }

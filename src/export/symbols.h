@@ -26,6 +26,9 @@ void hp_symbols_resolve(struct hp_symbol_query *queries, size_t n, const char *e
 /* Is this the name of a replaceable C++ operator new (any form)? Such frames at the leaf are left out of a profile. */
 bool hp_symbols_is_operator_new(const char *name);
 
+/* Give up what is remembered without touching it: a forked child whose parent was in the middle of a dump. */
+void hp_symbols_forget(void);
+
 /* Bytes held by remembered names. */
 size_t hp_symbols_bytes(void);
 

@@ -3,6 +3,7 @@
 #include "recorder.h"
 
 #include "labels.h"
+#include "peak_tracker.h"
 
 struct hp_recorder_losses hp_recorder_losses;
 
@@ -16,6 +17,22 @@ void hp_recorder_track_inuse(bool on) { is_tracking = on; }
 uint64_t hp_recorder_inuse_bytes(void) { return hp_load_relaxed(&inuse_fixed_bytes) >> HP_BYTE_FRACTION_BITS; }
 
 static void count_loss(uint64_t *counter) { hp_add_relaxed(counter, 1); }
+
+static void add_alloc(struct hp_stack *stack, uint64_t objects, uint64_t bytes) {
+  if (HP_UNLIKELY(hp_peak_tracker_is_on())) {
+    hp_peak_tracker_add_alloc(stack, objects, bytes);
+  } else {
+    hp_stack_add_alloc(stack, objects, bytes);
+  }
+}
+
+static void add_free(struct hp_stack *stack, uint64_t objects, uint64_t bytes) {
+  if (HP_UNLIKELY(hp_peak_tracker_is_on())) {
+    hp_peak_tracker_add_free(stack, objects, bytes);
+  } else {
+    hp_stack_add_free(stack, objects, bytes);
+  }
+}
 
 static struct hp_stack *stack_of(const struct hp_sample *sample, uint64_t label) {
   if (sample->depth == 0) {
@@ -40,7 +57,7 @@ void hp_recorder_add(const struct hp_sample *sample) {
       .time_seconds = (label_set & HP_LABEL_AGE) != 0 ? hp_labels_now_seconds() : 0,
   };
   uint64_t bytes = hp_fixed_bytes(sample->weight, sample->size);
-  hp_stack_add_alloc(stack, hp_fixed_objects(sample->weight), bytes);
+  add_alloc(stack, hp_fixed_objects(sample->weight), bytes);
   struct hp_live_record missed;
   unsigned result = hp_live_table_insert(&record, &missed);
   if (is_tracking) hp_add_relaxed(&inuse_fixed_bytes, bytes);
@@ -58,7 +75,7 @@ bool hp_recorder_take(uintptr_t address, struct hp_live_record *out) { return hp
 
 void hp_recorder_count_free(const struct hp_live_record *record) {
   uint64_t bytes = hp_fixed_bytes(record->weight, hp_live_record_size(record));
-  hp_stack_add_free(hp_stack_table_get(record->stack_id), hp_fixed_objects(record->weight), bytes);
+  add_free(hp_stack_table_get(record->stack_id), hp_fixed_objects(record->weight), bytes);
   if (is_tracking) __atomic_fetch_sub(&inuse_fixed_bytes, bytes, __ATOMIC_RELAXED);
 }
 

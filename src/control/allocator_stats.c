@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ * allocator_stats.c - see allocator_stats.h. The figures are published with a sequence counter: odd while being written; a
+ * reader that meets a writer says it has none. */
+#include "allocator_stats.h"
+
+#include <malloc.h>
+#include <string.h>
+
+#include "next_malloc.h"
+#include "process.h"
+
+struct figures {
+  uint64_t inuse_bytes, free_bytes, mmap_bytes;
+  int64_t read_nanos;
+};
+
+static const char *allocator_name = "other";
+static bool (*read_figures)(struct figures *out);
+static struct figures published;
+static uint32_t sequence; /* atomic; 0: never read */
+
+static struct mallinfo2 (*next_mallinfo2)(void);
+static int (*next_mallctl)(const char *, void *, size_t *, void *, size_t);
+static int (*next_tcmalloc_property)(const char *, size_t *);
+static void (*next_mi_process_info)(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *);
+
+static bool read_glibc(struct figures *out) {
+  struct mallinfo2 info = next_mallinfo2();
+  out->inuse_bytes = info.uordblks + info.hblkhd;
+  out->free_bytes = info.fordblks;
+  out->mmap_bytes = info.hblkhd;
+  return true;
+}
+
+static bool mallctl_number(const char *name, uint64_t *out) {
+  size_t value = 0, n = sizeof value;
+  if (next_mallctl(name, &value, &n, NULL, 0) != 0) return false;
+  *out = value;
+  return true;
+}
+
+static bool read_jemalloc(struct figures *out) {
+  uint64_t epoch = 1, allocated = 0, resident = 0;
+  next_mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
+  if (!mallctl_number("stats.allocated", &allocated) || !mallctl_number("stats.resident", &resident)) return false;
+  out->inuse_bytes = allocated;
+  out->free_bytes = resident > allocated ? resident - allocated : 0;
+  out->mmap_bytes = 0;
+  return true;
+}
+
+static bool read_tcmalloc(struct figures *out) {
+  size_t inuse = 0, heap = 0, unmapped = 0;
+  if (!next_tcmalloc_property("generic.current_allocated_bytes", &inuse)) return false;
+  if (!next_tcmalloc_property("generic.heap_size", &heap)) return false;
+  next_tcmalloc_property("tcmalloc.pageheap_unmapped_bytes", &unmapped);
+  out->inuse_bytes = inuse;
+  out->free_bytes = heap > inuse + unmapped ? heap - inuse - unmapped : 0;
+  out->mmap_bytes = 0;
+  return true;
+}
+
+/* mimalloc exports what it has committed, not what it has handed out: all of it counts as the allocator's. */
+static bool read_mimalloc(struct figures *out) {
+  size_t commit = 0, unused = 0;
+  next_mi_process_info(&unused, &unused, &unused, &unused, &unused, &commit, &unused, &unused);
+  out->inuse_bytes = commit;
+  out->free_bytes = 0;
+  out->mmap_bytes = 0;
+  return commit != 0;
+}
+
+void hp_allocator_stats_init(void) {
+  next_mallctl = (__typeof__(next_mallctl))hp_next_find("mallctl");
+  next_tcmalloc_property = (__typeof__(next_tcmalloc_property))hp_next_find("MallocExtension_GetNumericProperty");
+  next_mi_process_info = (__typeof__(next_mi_process_info))hp_next_find("mi_process_info");
+  next_mallinfo2 = (__typeof__(next_mallinfo2))hp_next_find("mallinfo2");
+  if (next_mallctl != NULL) {
+    allocator_name = "jemalloc";
+    read_figures = read_jemalloc;
+  } else if (next_tcmalloc_property != NULL) {
+    allocator_name = "tcmalloc";
+    read_figures = read_tcmalloc;
+  } else if (next_mi_process_info != NULL) {
+    allocator_name = "mimalloc";
+    read_figures = read_mimalloc;
+  } else if (next_mallinfo2 != NULL) {
+    allocator_name = "glibc";
+    read_figures = read_glibc;
+  }
+}
+
+void hp_allocator_figures_refresh(void) {
+  struct figures fresh = {0};
+  if (read_figures == NULL || !read_figures(&fresh)) return;
+  fresh.read_nanos = hp_process_coarse_nanos();
+  uint32_t before = hp_load_relaxed(&sequence);
+  if ((before & 1) != 0 || !__atomic_compare_exchange_n(&sequence, &before, before + 1, false, __ATOMIC_ACQUIRE,
+                                                         __ATOMIC_RELAXED)) {
+    return; /* another thread is at it */
+  }
+  published = fresh;
+  hp_store_release(&sequence, before + 2);
+}
+
+void hp_allocator_figures_get(struct hp_allocator_figures *out) {
+  memset(out, 0, sizeof *out);
+  out->name = allocator_name;
+  uint32_t before = hp_load_acquire(&sequence);
+  struct figures f = published;
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  if (before == 0 || (before & 1) != 0 || hp_load_relaxed(&sequence) != before) return;
+  out->has_figures = true;
+  out->inuse_bytes = f.inuse_bytes;
+  out->free_bytes = f.free_bytes;
+  out->mmap_bytes = f.mmap_bytes;
+  int64_t age = hp_process_coarse_nanos() - f.read_nanos;
+  out->age_seconds = age > 0 ? (uint64_t)age / 1000000000u : 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * comments.h - the comment lines of a profile: version, rate, samples, losses by cause, error bars, reconciliation with RSS.
+ * Syntax (docs/profile-comments.md): `heapprof.<topic> key=value key=value ...`, numbers in units named by the key.
+ * Async-signal-safe. */
+#ifndef HP_COMMENTS_H
+#define HP_COMMENTS_H
+
+#include "books.h"
+
+/* Lines for a profile of this reading, in the arena. Returns their number; *out_lines NULL and 0 when there is no memory. */
+size_t hp_comments_make(const struct hp_reading *reading, struct hp_arena *arena, const char *const **out_lines);
+
+#endif

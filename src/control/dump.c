@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * dump.c - see dump.h. The state of the dump under way is static: the lock says there is one. */
+#include "dump.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "books.h"
+#include "comments.h"
+#include "dump_stack.h"
+#include "hot.h"
+#include "live_table.h"
+#include "lock.h"
+#include "log.h"
+#include "path_template.h"
+#include "pprof.h"
+#include "process.h"
+#include "retention.h"
+#include "sampler.h"
+#include "sink.h"
+#include "symbols.h"
+
+static struct hp_lock lock;
+static struct hp_arena arena;
+static struct hp_file_sink file;
+static uint64_t next_number;
+static int64_t last_delta_nanos; /* 0: since the start */
+static struct hp_dump_stats stats;
+
+void (*hp_dump_test_pause)(void);
+
+static const char *const kind_words[] = {"full", "heap", "alloc", "delta", "peak"};
+static const char *const reason_words[] = {"signal", "period", "growth", "exit", "call"};
+
+/* ---- the lock ---- */
+bool hp_dump_try_lock(void) { return hp_lock_try(&lock); }
+
+bool hp_dump_lock_for(int64_t nanos) {
+  const struct timespec step = {0, 1000000};
+  int64_t until = hp_process_exact_nanos() + nanos;
+  while (!hp_lock_try(&lock)) {
+    if (hp_process_exact_nanos() > until) return false;
+    hp_syscall2(SYS_nanosleep, &step, NULL);
+  }
+  return true;
+}
+
+void hp_dump_unlock(void) { hp_lock_release(&lock); }
+
+void hp_dump_get_stats(struct hp_dump_stats *out) { *out = stats; }
+
+void hp_dump_after_fork(bool was_locked) {
+  if (was_locked) {
+    arena = (struct hp_arena){0}; /* its chunks may be half linked; they are the parent's scratch */
+    hp_symbols_forget();
+  }
+  lock.word = 0;
+  next_number = 0;
+  last_delta_nanos = 0;
+  stats = (struct hp_dump_stats){0};
+  hp_retention_forget();
+}
+
+/* ---- one file ---- */
+struct job {
+  enum hp_dump_reason reason;
+  const char *path_template;
+  struct hp_reading reading;
+  int64_t time_nanos;
+  uint64_t number;
+  int result;
+};
+
+static void say_failure(const char *path, int error, const char *fault) {
+  const char *text = fault != NULL ? fault : hp_log_errno_text(error);
+  if (text != NULL) {
+    hp_log(HP_LOG_ERROR, "failed to write heap profile: %s: %s", path, text);
+  } else {
+    hp_log(HP_LOG_ERROR, "failed to write heap profile: %s: error %d", path, -error);
+  }
+}
+
+static int encode(const struct job *job, enum hp_profile_kind kind, const char **out_fault) {
+  struct hp_snapshot snapshot = {.kind = kind,
+                                 .time_nanos = job->time_nanos,
+                                 .period_bytes = (int64_t)hp_sampler_rate()};
+  const struct hp_reading *reading = &job->reading;
+  struct hp_reading peak;
+  int64_t peak_nanos = 0;
+  if (kind == HP_KIND_PEAK) {
+    int result = hp_books_read_peak(&peak, &arena, &peak_nanos);
+    if (result != 0) return result;
+    if (peak_nanos != 0) snapshot.time_nanos = peak_nanos;
+    reading = &peak;
+  }
+  int64_t start = kind == HP_KIND_DELTA && last_delta_nanos != 0 ? last_delta_nanos : hp_process.start_nanos;
+  snapshot.duration_nanos = snapshot.time_nanos > start ? snapshot.time_nanos - start : 0;
+  int result = hp_books_rows(reading, kind, &arena, &snapshot.rows, &snapshot.row_count);
+  if (result != 0) return result;
+  snapshot.comment_count = hp_comments_make(reading, &arena, &snapshot.comments);
+  const struct hp_pprof_options options = {.with_symbols = hp_process.config.symbols,
+                                           .max_depth = hp_process.config.max_depth,
+                                           .executable = hp_process.executable};
+  return hp_pprof_encode(&snapshot, &options, &arena, &file.base, out_fault);
+}
+
+static bool one_kind_only(void) { return __builtin_popcount(hp_process.config.kinds) == 1; }
+
+static int write_kind(const struct job *job, enum hp_profile_kind kind) {
+  static char path[HP_PATH_MAX];
+  const struct hp_path_facts facts = {.directory = hp_process.directory,
+                                      .executable = hp_process.executable_name,
+                                      .pid = hp_process.pid,
+                                      .dump_number = job->number,
+                                      .unix_seconds = job->time_nanos / 1000000000};
+  const char *word = kind != HP_KIND_PEAK && one_kind_only() ? NULL : kind_words[kind];
+  const char *fault = NULL;
+  int result = hp_path_expand(job->path_template, &facts, word, path, sizeof path);
+  if (result != 0) {
+    say_failure(result == -ENOENT ? "the directory the process was started in is gone" : job->path_template, result, NULL);
+    return result;
+  }
+  result = hp_file_sink_open(&file, path);
+  if (result == 0) {
+    result = encode(job, kind, &fault);
+    if (result == 0) {
+      result = hp_file_sink_commit(&file);
+    } else {
+      hp_file_sink_abort(&file);
+    }
+  }
+  if (result != 0) {
+    say_failure(path, result, fault);
+    return result;
+  }
+  hp_log(HP_LOG_INFO, "heap profile written: %s (%s, %llu bytes)", path, reason_words[job->reason],
+         (unsigned long long)file.bytes_written);
+  if (job->reason == HP_DUMP_PERIODIC) hp_retention_written(path);
+  return 0;
+}
+
+/* ---- all files of a dump ---- */
+static void write_all(void *argument) {
+  struct job *job = argument;
+  job->time_nanos = hp_process_wall_nanos();
+  job->result = hp_books_read(&job->reading, &arena);
+  if (job->result != 0) {
+    say_failure(job->path_template, job->result, NULL);
+    return;
+  }
+  if (hp_dump_test_pause != NULL) hp_dump_test_pause();
+  for (unsigned kind = 0; kind <= HP_KIND_PEAK; kind++) {
+    bool is_wanted = kind == HP_KIND_PEAK ? hp_process.config.peak : (hp_process.config.kinds >> kind & 1) != 0;
+    if (!is_wanted) continue;
+    int result = write_kind(job, (enum hp_profile_kind)kind);
+    if (job->result == 0) job->result = result;
+    if (result == 0 && kind == HP_KIND_DELTA && hp_books_delta_done(&job->reading) == 0) last_delta_nanos = job->time_nanos;
+  }
+}
+
+static void count_time(int64_t nanos) {
+  uint64_t n = nanos > 0 ? (uint64_t)nanos : 0;
+  if (stats.written == 0 || n < stats.nanos_min) stats.nanos_min = n;
+  if (n > stats.nanos_max) stats.nanos_max = n;
+  stats.nanos_total += n;
+  stats.written++;
+}
+
+/* All signals stay out meanwhile; SIGXFSZ, which the kernel sends when RLIMIT_FSIZE stops a write, is taken back. */
+int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
+  const uint64_t all = ~(uint64_t)0, xfsz = (uint64_t)1 << (SIGXFSZ - 1);
+  uint64_t old = 0, pending = 0;
+  hp_sys_sigprocmask(SIG_SETMASK, &all, &old);
+  hp_syscall2(SYS_rt_sigpending, &pending, 8);
+  int64_t begin = hp_process_exact_nanos();
+  struct job job = {.reason = reason,
+                    .path_template = path_template != NULL ? path_template : hp_process.config.out_template,
+                    .number = next_number};
+  next_number++;
+  hp_dump_stack_call(write_all, &job);
+  hp_live_table_reclaim((uint64_t)(begin / 1000000000));
+  hp_arena_reset(&arena);
+  if (job.result == 0) {
+    count_time(hp_process_exact_nanos() - begin);
+  } else {
+    stats.failed++;
+    if (job.result == -EFBIG && (pending & xfsz) == 0) {
+      const struct timespec zero = {0, 0};
+      hp_syscall4(SYS_rt_sigtimedwait, &xfsz, NULL, &zero, 8);
+    }
+  }
+  hp_sys_sigprocmask(SIG_SETMASK, &old, NULL);
+  return job.result;
+}

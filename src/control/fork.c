@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ * fork.c - see fork.h. */
+#include "fork.h"
+
+#include <pthread.h>
+
+#include "books.h"
+#include "dump.h"
+#include "heap.h"
+#include "helper.h"
+#include "live_table.h"
+#include "modules.h"
+#include "peak_tracker.h"
+#include "process.h"
+#include "sampler.h"
+#include "snapshot.h"
+#include "stack_table.h"
+#include "sys.h"
+#include "thread_state.h"
+#include "trigger.h"
+#include "unwinder.h"
+
+enum { FORK_WAIT_NANOS = 20 * 1000 * 1000 };
+
+static bool has_dump_lock; /* guarded by the other locks */
+
+static void before_fork(void) {
+  hp_section_enter();
+  bool got = hp_dump_lock_for(FORK_WAIT_NANOS);
+  hp_peak_tracker_lock();
+  hp_unwind_lock_all();
+  hp_modules_lock();
+  hp_live_table_lock_all();
+  hp_stack_table_lock();
+  hp_heap_lock_all();
+  has_dump_lock = got;
+  hp_thread.holds_all_locks = 1; /* and the section stays entered: a handler leaves its request for afterwards */
+}
+
+static bool release_tables(void (*unlock_heap)(void)) {
+  bool got = has_dump_lock;
+  hp_thread.holds_all_locks = 0;
+  unlock_heap();
+  hp_stack_table_unlock();
+  hp_live_table_unlock_all();
+  hp_modules_unlock();
+  hp_unwind_unlock_all();
+  hp_peak_tracker_unlock();
+  return got;
+}
+
+static void after_fork_parent(void) {
+  bool got = release_tables(hp_heap_unlock_all_parent);
+  if (got) hp_dump_unlock();
+  hp_section_leave();
+  hp_thread.dump_wanted = 0;
+  if (hp_trigger_is_wanted() && !hp_helper_wake()) hp_trigger_serve();
+}
+
+static void after_fork_child(void) {
+  hp_process.pid = hp_sys_getpid();
+  bool got = release_tables(hp_heap_unlock_all_child);
+  hp_dump_after_fork(!got);
+  hp_helper_after_fork();
+  hp_trigger_after_fork();
+  hp_sampler_reseed();
+  if (!hp_process.config.children) {
+    hp_process.is_inert = true;
+    hp_sampler_set_rate(0);
+  } else if ((hp_process.config.kinds & 1u << HP_KIND_DELTA) != 0) {
+    hp_books_delta_start();
+  }
+  hp_section_leave();
+}
+
+void hp_fork_start(void) { pthread_atfork(before_fork, after_fork_parent, after_fork_child); }

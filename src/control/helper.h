@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * helper.h - the thread that dumps, from the moment the program has threads of its own: then no thread of the program waits
+ * for a dump. A single-threaded program stays one.
+ *
+ * All signals are blocked in it but HEAPPROF_SIGNAL, so it also serves a program that blocks that one everywhere.
+ * It leaves when the main thread leaves by pthread_exit: the C library ends a process with its last thread, and ours must not
+ * be the one that keeps it alive.
+ * Fork        the child has none, until it creates a thread. */
+#ifndef HP_HELPER_H
+#define HP_HELPER_H
+
+#include "compiler.h"
+
+/* Before the program's first thread (preload/thread_hooks.h). Starts the helper if it is wanted and not there; if it cannot
+ * be started, dumps go on in the program's threads. */
+void hp_helper_start(void);
+/* A thread leaves by pthread_exit; if it is the main thread, the helper ends and none is started any more. */
+void hp_helper_main_leaves(void);
+
+bool hp_helper_is_running(void);
+/* There is work: false if there is no helper. Async-signal-safe. */
+bool hp_helper_wake(void);
+
+void hp_helper_after_fork(void);
+
+#endif

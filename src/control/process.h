@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * process.h - what was true of the process when it started, kept because it may change: its directory (daemons chdir), its
+ * executable (may be deleted), its clock. Written once by lifecycle (and by fork for the child), read by anybody. */
+#ifndef HP_PROCESS_H
+#define HP_PROCESS_H
+
+#include "config.h"
+
+enum { HP_PROCESS_PATH_MAX = 4096 };
+
+struct hp_process {
+  struct hp_config config;
+  const char *directory;        /* absolute; NULL: unknown */
+  const char *executable;       /* path, " (deleted)" cut */
+  const char *executable_name;  /* its last part */
+  int pid;                      /* of this process, also in a forked child */
+  int64_t start_nanos;          /* CLOCK_REALTIME when the alloc columns began to count */
+  bool is_inert;                /* nothing is sampled, nothing is written */
+};
+extern struct hp_process hp_process;
+
+/* Fill in everything but config. Makes the system calls getcwd and readlink. */
+void hp_process_look(void);
+
+/* CLOCK_REALTIME and CLOCK_MONOTONIC_COARSE in nanoseconds (the vdso's: no system call). Async-signal-safe. */
+int64_t hp_process_wall_nanos(void);
+int64_t hp_process_coarse_nanos(void);
+int64_t hp_process_exact_nanos(void);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ * trigger.c - see trigger.h. */
+#include "trigger.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <string.h>
+
+#include "allocator_stats.h"
+#include "books.h"
+#include "config.h"
+#include "helper.h"
+#include "log.h"
+#include "process.h"
+#include "recorder.h"
+#include "sys.h"
+#include "thread_state.h"
+
+enum { HANDLER_CHECK_NANOS = 100 * 1000 * 1000, EXIT_WAIT_SECONDS = 10, BACKOFF_MAX = 6 };
+
+static uint32_t wanted;             /* atomic bits by reason */
+static int64_t next_period_nanos = INT64_MAX; /* atomic */
+static int64_t next_check_nanos;    /* atomic */
+static uint64_t growth_mark_bytes;  /* atomic: in use at the highest dump so far */
+static bool is_handler_lost;        /* said once */
+static unsigned failures_in_a_row, periods_to_skip; /* guarded by the dump lock */
+
+/* ---- serving ---- */
+
+/* A periodic dump whose output keeps failing is tried less and less often (after 1, 2, 4 ... 64 periods). */
+static bool is_backing_off(enum hp_dump_reason reason) {
+  if (reason != HP_DUMP_PERIODIC || periods_to_skip == 0) return false;
+  periods_to_skip--;
+  return true;
+}
+
+static void note_result(int result) {
+  if (result == 0) {
+    failures_in_a_row = periods_to_skip = 0;
+    return;
+  }
+  if (failures_in_a_row < BACKOFF_MAX) failures_in_a_row++;
+  periods_to_skip = (1u << failures_in_a_row) - 1;
+}
+
+static void note_growth(void) {
+  uint64_t now = hp_recorder_inuse_bytes();
+  if (now > hp_load_relaxed(&growth_mark_bytes)) hp_store_relaxed(&growth_mark_bytes, now);
+}
+
+/* Dump lock held. One dump serves every reason that is wanted at its beginning; it is named after the strongest. */
+static void dump_wanted(void) {
+  uint32_t bits;
+  while ((bits = hp_exchange(&wanted, 0)) != 0) {
+    enum hp_dump_reason reason = HP_DUMP_SIGNAL;
+    while ((bits >> reason & 1) == 0) reason++;
+    if (is_backing_off(reason)) continue;
+    note_growth();
+    note_result(hp_dump_write(reason, NULL));
+  }
+}
+
+void hp_trigger_serve(void) {
+  int saved_errno = errno;
+  hp_section_enter();
+  while (hp_load_acquire(&wanted) != 0 && hp_dump_try_lock()) {
+    dump_wanted();
+    hp_dump_unlock();
+  }
+  hp_section_leave();
+  errno = saved_errno;
+}
+
+bool hp_trigger_is_wanted(void) { return hp_load_acquire(&wanted) != 0; }
+
+void hp_trigger_exit(void) {
+  hp_trigger_check_handler();
+  hp_section_enter();
+  if (hp_dump_lock_for((int64_t)EXIT_WAIT_SECONDS * 1000000000)) {
+    hp_exchange(&wanted, 0); /* this dump is later than all of them */
+    hp_dump_write(HP_DUMP_EXIT, NULL);
+    hp_dump_unlock();
+  }
+  hp_section_leave();
+}
+
+static void want(enum hp_dump_reason reason) { __atomic_fetch_or(&wanted, 1u << reason, __ATOMIC_ACQ_REL); }
+
+void hp_trigger_request(enum hp_dump_reason reason) {
+  want(reason);
+  if (hp_helper_wake()) return;
+  if (hp_thread.section != 0) {
+    hp_thread.dump_wanted = 1;
+    return;
+  }
+  hp_trigger_serve();
+}
+
+/* ---- the clock ---- */
+int64_t hp_trigger_period_check(int64_t now, bool *out_is_due) {
+  int64_t due = hp_load_relaxed(&next_period_nanos);
+  *out_is_due = false;
+  if (now < due) return due;
+  int64_t period = (int64_t)hp_process.config.period_nanos;
+  int64_t next = due + (now - due) / period * period + period; /* no drift, and no pile-up after a long sleep */
+  *out_is_due = __atomic_compare_exchange_n(&next_period_nanos, &due, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return hp_load_relaxed(&next_period_nanos);
+}
+
+static bool has_grown(void) {
+  uint64_t growth = hp_process.config.growth_bytes;
+  return growth != 0 && hp_recorder_inuse_bytes() >= hp_load_relaxed(&growth_mark_bytes) + growth;
+}
+
+void hp_trigger_section_end(void) {
+  if (HP_UNLIKELY(hp_thread.dump_wanted != 0)) {
+    hp_thread.dump_wanted = 0;
+    hp_trigger_serve();
+  }
+  if (HP_UNLIKELY(has_grown())) {
+    hp_store_relaxed(&growth_mark_bytes, hp_recorder_inuse_bytes());
+    hp_trigger_request(HP_DUMP_GROWTH);
+  }
+  int64_t now = hp_process_coarse_nanos();
+  int64_t check = hp_load_relaxed(&next_check_nanos);
+  if (HP_UNLIKELY(now >= check) && __atomic_compare_exchange_n(&next_check_nanos, &check, now + HANDLER_CHECK_NANOS, false,
+                                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    hp_trigger_check_handler();
+  }
+  if (hp_helper_is_running()) return; /* it keeps the period */
+  bool is_due;
+  hp_trigger_period_check(now, &is_due);
+  if (HP_UNLIKELY(is_due)) {
+    hp_section_enter();
+    hp_allocator_figures_refresh(); /* the real allocator has returned: no lock of it is held here */
+    hp_section_leave();
+    hp_trigger_request(HP_DUMP_PERIODIC);
+  }
+}
+
+/* ---- the signal ---- */
+static void handle_signal(int number, siginfo_t *info, void *context) {
+  (void)number;
+  (void)info;
+  (void)context;
+  int saved_errno = errno;
+  hp_trigger_request(HP_DUMP_SIGNAL);
+  errno = saved_errno;
+}
+
+/* Does the handler belong to a Java virtual machine? HotSpot takes SIGUSR2 in every process, for its own thread suspension:
+ * no news to anybody who did not choose the signal. */
+static bool is_virtual_machine(const void *handler) {
+#if defined(_DLFO_STRUCT_HAS_EH_DBASE) || __GLIBC_PREREQ(2, 35)
+  struct dl_find_object found;
+  if (_dl_find_object((void *)handler, &found) != 0) return false;
+  const char *name = found.dlfo_link_map->l_name;
+  return name != NULL && strstr(name, "/libjvm.so") != NULL;
+#else
+  (void)handler;
+  return false;
+#endif
+}
+
+void hp_trigger_check_handler(void) {
+  int number = hp_process.config.signal;
+  if (number == 0 || hp_load_relaxed(&is_handler_lost)) return;
+  struct {
+    void *handler;
+    unsigned long flags;
+    void *restorer;
+    uint64_t mask;
+  } now = {0};
+  if (hp_syscall4(SYS_rt_sigaction, number, NULL, &now, 8) != 0) return;
+  if (now.handler == (void *)handle_signal) return;
+  if (hp_exchange(&is_handler_lost, true)) return;
+  enum hp_log_level level = is_virtual_machine(now.handler) ? HP_LOG_INFO : HP_LOG_WARN;
+  hp_log(level, "the program has taken over signal %d, it no longer dumps; choose another with HEAPPROF_SIGNAL", number);
+}
+
+static void install_handler(void) {
+  int number = hp_process.config.signal;
+  if (number == 0) return;
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = handle_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigfillset(&action.sa_mask);
+  sigaction(number, &action, NULL);
+}
+
+static void start_period(void) {
+  int64_t now = hp_process_coarse_nanos();
+  int64_t period = (int64_t)hp_process.config.period_nanos;
+  hp_store_relaxed(&next_period_nanos, period == 0 ? INT64_MAX : now + period);
+  hp_store_relaxed(&next_check_nanos, now + HANDLER_CHECK_NANOS / 10);
+}
+
+void hp_trigger_start(void) {
+  hp_recorder_track_inuse(hp_process.config.growth_bytes != 0 || hp_process.config.peak);
+  start_period();
+  install_handler();
+}
+
+void hp_trigger_after_fork(void) {
+  hp_store_relaxed(&wanted, 0);
+  hp_thread.dump_wanted = 0;
+  start_period();
+}

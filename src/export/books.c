@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT
+ * books.c - see books.h.
+ *
+ * Kept between dumps, by stack id: the alloc columns of the last delta, and what a reset takes off. Pages of 512 entries,
+ * made when first needed, read as zero where there is none.
+ *
+ * Ages: with the label, the live records are walked before the counters are read, so that a row's blocks are all in its
+ * counters. The live blocks of a stack in one age bucket make a row whose alloc equals its in-use; what the stack allocated
+ * besides (and what was freed between the two readings) makes one more row, without the label. Sums stay. */
+#include "books.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "labels.h"
+#include "live_table.h"
+#include "peak_tracker.h"
+#include "recorder.h"
+#include "stack_table.h"
+
+enum { PAGE_ENTRIES = 512, PAGES = 32768 };
+
+struct kept {
+  int64_t delta[2];         /* alloc objects and bytes in the last delta's reading (raw, before the reset's base) */
+  int64_t reset_base[2];    /* freed when reset: taken off both alloc columns */
+};
+
+struct hp_aged_row {
+  uint32_t stack_id;
+  uint32_t bucket;
+  int64_t objects, bytes; /* fixed point while summing, rounded afterwards */
+};
+
+static struct hp_arena kept_arena;
+static struct kept *kept_pages[PAGES];
+
+static const struct kept *kept_of(uint32_t id) {
+  static const struct kept none;
+  const struct kept *page = id / PAGE_ENTRIES < PAGES ? kept_pages[id / PAGE_ENTRIES] : NULL;
+  return page == NULL ? &none : &page[id % PAGE_ENTRIES];
+}
+
+static struct kept *kept_for_writing(uint32_t id) {
+  if (id / PAGE_ENTRIES >= PAGES) return NULL;
+  struct kept **page = &kept_pages[id / PAGE_ENTRIES];
+  if (*page == NULL) *page = hp_arena_alloc(&kept_arena, PAGE_ENTRIES * sizeof **page);
+  return *page == NULL ? NULL : &(*page)[id % PAGE_ENTRIES];
+}
+
+/* ---- reading ---- */
+static int64_t round_fixed(uint64_t value, unsigned bits) {
+  uint64_t half = (uint64_t)1 << (bits - 1);
+  uint64_t rounded = (value >> bits) + ((value & ((half << 1) - 1)) >= half);
+  return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
+}
+
+static void round_values(const struct hp_peak_values *v, int64_t values[HP_VALUES]) {
+  uint64_t objects = v->alloc_objects < v->freed_objects ? 0 : v->alloc_objects - v->freed_objects;
+  uint64_t bytes = v->alloc_bytes < v->freed_bytes ? 0 : v->alloc_bytes - v->freed_bytes;
+  values[HP_ALLOC_OBJECTS] = round_fixed(v->alloc_objects, HP_OBJECT_FRACTION_BITS);
+  values[HP_ALLOC_BYTES] = round_fixed(v->alloc_bytes, HP_BYTE_FRACTION_BITS);
+  values[HP_INUSE_OBJECTS] = round_fixed(objects, HP_OBJECT_FRACTION_BITS);
+  values[HP_INUSE_BYTES] = round_fixed(bytes, HP_BYTE_FRACTION_BITS);
+}
+
+/* The free side first: whatever it holds was allocated before (stack_table.h). */
+static void read_stack(const struct hp_stack *s, int64_t values[HP_VALUES]) {
+  struct hp_peak_values v;
+  v.freed_bytes = hp_load_acquire(&s->freed_bytes);
+  v.freed_objects = hp_load_acquire(&s->freed_objects);
+  v.alloc_objects = hp_load_relaxed(&s->alloc_objects);
+  v.alloc_bytes = hp_load_relaxed(&s->alloc_bytes);
+  round_values(&v, values);
+}
+
+static int64_t add_saturated(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* ---- ages ---- */
+static const struct {
+  uint32_t below_seconds;
+  const char *name;
+} age_buckets[] = {{1, "<1s"},          {10, "1s-10s"},       {60, "10s-1m"},          {600, "1m-10m"},
+                   {3600, "10m-1h"},    {6 * 3600, "1h-6h"},  {24 * 3600, "6h-1d"},    {UINT32_MAX, ">=1d"}};
+enum { AGE_BUCKETS = 8 };
+
+static uint32_t age_bucket(uint32_t seconds) {
+  uint32_t b = 0;
+  while (b < AGE_BUCKETS - 1 && seconds >= age_buckets[b].below_seconds) b++;
+  return b;
+}
+
+struct age_walk {
+  struct { int64_t objects, bytes; } (*sums)[AGE_BUCKETS]; /* [stack id] */
+  uint32_t count;
+  uint32_t now;
+};
+
+static void visit_age(void *context, const struct hp_live_record *r) {
+  struct age_walk *walk = context;
+  if (r->stack_id >= walk->count) return; /* a stack newer than the walk: in the row without a label */
+  uint32_t seconds = walk->now > r->time_seconds ? walk->now - r->time_seconds : 0;
+  uint32_t b = age_bucket(seconds);
+  walk->sums[r->stack_id][b].objects += (int64_t)hp_fixed_objects(r->weight);
+  walk->sums[r->stack_id][b].bytes += (int64_t)hp_fixed_bytes(r->weight, hp_live_record_size(r));
+}
+
+static int read_ages(struct hp_reading *out, struct hp_arena *arena) {
+  struct age_walk walk = {.count = hp_stack_table_count(), .now = hp_labels_now_seconds()};
+  walk.sums = hp_arena_alloc(arena, walk.count * sizeof walk.sums[0]);
+  if (walk.sums == NULL) return -ENOMEM;
+  hp_live_table_walk(visit_age, &walk);
+  size_t n = 0;
+  for (uint32_t id = 0; id < walk.count; id++) {
+    for (uint32_t b = 0; b < AGE_BUCKETS; b++) n += walk.sums[id][b].objects != 0;
+  }
+  out->aged = hp_arena_alloc(arena, (n + 1) * sizeof out->aged[0]);
+  if (out->aged == NULL) return -ENOMEM;
+  for (uint32_t id = 0; id < walk.count; id++) {
+    for (uint32_t b = 0; b < AGE_BUCKETS; b++) {
+      if (walk.sums[id][b].objects == 0) continue;
+      out->aged[out->aged_count++] =
+          (struct hp_aged_row){id, b, round_fixed((uint64_t)walk.sums[id][b].objects, HP_OBJECT_FRACTION_BITS),
+                               round_fixed((uint64_t)walk.sums[id][b].bytes, HP_BYTE_FRACTION_BITS)};
+    }
+  }
+  return 0;
+}
+
+/* ---- both ---- */
+static void add_up(struct hp_reading *out) {
+  for (uint32_t id = 0; id < out->count; id++) {
+    for (unsigned v = 0; v < HP_VALUES; v++) out->totals[v] = add_saturated(out->totals[v], out->values[id][v]);
+  }
+}
+
+int hp_books_read(struct hp_reading *out, struct hp_arena *arena) {
+  memset(out, 0, sizeof *out);
+  if ((hp_recorder_labels() & HP_LABEL_AGE) != 0 && read_ages(out, arena) != 0) return -ENOMEM;
+  out->count = hp_stack_table_count();
+  out->values = hp_arena_alloc(arena, out->count * sizeof out->values[0]);
+  if (out->values == NULL) return -ENOMEM;
+  for (uint32_t id = 0; id < out->count; id++) read_stack(hp_stack_table_get(id), out->values[id]);
+  add_up(out);
+  return 0;
+}
+
+int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, int64_t *out_time_nanos) {
+  memset(out, 0, sizeof *out);
+  hp_peak_tracker_lock();
+  out->count = hp_stack_table_count();
+  out->values = hp_arena_alloc(arena, out->count * sizeof out->values[0]);
+  for (uint32_t id = 0; out->values != NULL && id < out->count; id++) {
+    struct hp_peak_values v;
+    hp_peak_tracker_get(hp_stack_table_get(id), &v);
+    round_values(&v, out->values[id]);
+  }
+  *out_time_nanos = hp_peak_tracker_time_nanos();
+  hp_peak_tracker_unlock();
+  if (out->values == NULL) return -ENOMEM;
+  add_up(out);
+  return 0;
+}
+
+/* ---- rows ---- */
+static enum hp_row_stack row_stack(const struct hp_stack *s) {
+  switch (s->kind) {
+    case HP_STACK_TRUNCATED: return HP_ROW_TRUNCATED;
+    case HP_STACK_NONE: return HP_ROW_NO_STACK;
+    case HP_STACK_TABLE_FULL: return HP_ROW_STACK_TABLE_FULL;
+    default: return HP_ROW_WHOLE;
+  }
+}
+
+/* Labels of a row: up to size, thread, age. NULL with *out_count 0 when there is none or no memory. */
+static const struct hp_label *make_labels(const struct hp_stack *s, const char *age, struct hp_arena *arena,
+                                          uint8_t *out_count) {
+  *out_count = 0;
+  uint64_t size_key = s->label >> 16;
+  unsigned set = hp_recorder_labels();
+  bool has_thread = (set & HP_LABEL_THREAD) != 0 && s->id >= HP_STACK_ID_FIRST;
+  if (size_key == 0 && !has_thread && age == NULL) return NULL;
+  struct hp_label *labels = hp_arena_alloc(arena, 3 * sizeof *labels);
+  if (labels == NULL) return NULL;
+  uint8_t n = 0;
+  if (size_key != 0) labels[n++] = (struct hp_label){.key = "bytes", .num = (int64_t)(size_key - 1), .unit = "bytes"};
+  if (has_thread) {
+    labels[n++] = (struct hp_label){.key = "thread", .str = hp_labels_thread_name((uint16_t)(s->label & 0xFFFF))};
+  }
+  if (age != NULL) labels[n++] = (struct hp_label){.key = "age", .str = age};
+  *out_count = n;
+  return labels;
+}
+
+static void set_values(struct hp_row *row, const int64_t values[HP_VALUES], enum hp_profile_kind kind) {
+  memcpy(row->values, values, sizeof row->values);
+  if (kind == HP_KIND_HEAP) row->values[HP_ALLOC_OBJECTS] = row->values[HP_ALLOC_BYTES] = 0;
+}
+
+/* The columns of one stack as this kind shows them. */
+static void stack_values(const struct hp_reading *reading, uint32_t id, enum hp_profile_kind kind, int64_t v[HP_VALUES]) {
+  const struct kept *k = kept_of(id);
+  memcpy(v, reading->values[id], HP_VALUES * sizeof v[0]);
+  for (unsigned i = 0; i < 2; i++) {
+    v[i] -= kind == HP_KIND_DELTA ? k->delta[i] : k->reset_base[i];
+    if (v[i] < 0) v[i] = 0;
+  }
+  if (kind == HP_KIND_DELTA) {
+    v[HP_INUSE_OBJECTS] = v[HP_INUSE_BYTES] = 0;
+    return;
+  }
+  for (unsigned i = 0; i < 2; i++) { /* rounding, and the moments between four loads, never make in-use exceed alloc */
+    if (v[i + 2] > v[i]) v[i + 2] = v[i];
+  }
+  if (v[HP_INUSE_OBJECTS] == 0) v[HP_INUSE_BYTES] = 0;
+}
+
+static struct hp_row base_row(const struct hp_stack *s) {
+  return (struct hp_row){.pcs = s->pcs,
+                         .depth = s->depth,
+                         .epoch = hp_load_acquire(&s->closed_epoch),
+                         .stack = (uint8_t)row_stack(s)};
+}
+
+static bool is_zero(const int64_t v[HP_VALUES]) { return (v[0] | v[1] | v[2] | v[3]) == 0; }
+
+/* The aged rows of one stack, [first, last), taken out of v; each becomes a row of its own. */
+static size_t add_aged_rows(struct hp_row *rows, const struct hp_reading *reading, size_t first, size_t last,
+                            const struct hp_stack *s, int64_t v[HP_VALUES], enum hp_profile_kind kind,
+                            struct hp_arena *arena) {
+  size_t n = 0;
+  for (size_t i = first; i < last; i++) {
+    int64_t objects = reading->aged[i].objects, bytes = reading->aged[i].bytes;
+    if (objects > v[HP_INUSE_OBJECTS]) objects = v[HP_INUSE_OBJECTS];
+    if (bytes > v[HP_INUSE_BYTES]) bytes = v[HP_INUSE_BYTES];
+    if (objects == 0) continue;
+    int64_t aged[HP_VALUES] = {objects, bytes, objects, bytes};
+    for (unsigned k = 0; k < HP_VALUES; k++) v[k] -= aged[k];
+    struct hp_row *row = &rows[n++];
+    *row = base_row(s);
+    row->labels = make_labels(s, age_buckets[reading->aged[i].bucket].name, arena, &row->label_count);
+    set_values(row, aged, kind);
+  }
+  return n;
+}
+
+int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, struct hp_arena *arena,
+                  const struct hp_row **out_rows, size_t *out_count) {
+  struct hp_row *rows = hp_arena_alloc(arena, (reading->count + reading->aged_count + 1) * sizeof *rows);
+  if (rows == NULL) return -ENOMEM;
+  bool with_ages = reading->aged != NULL && (kind == HP_KIND_FULL || kind == HP_KIND_HEAP);
+  size_t n = 0, aged = 0;
+  for (uint32_t id = 0; id < reading->count; id++) {
+    const struct hp_stack *s = hp_stack_table_get(id);
+    int64_t v[HP_VALUES];
+    stack_values(reading, id, kind, v);
+    if (with_ages) {
+      size_t first = aged;
+      while (aged < reading->aged_count && reading->aged[aged].stack_id == id) aged++;
+      n += add_aged_rows(&rows[n], reading, first, aged, s, v, kind, arena);
+    }
+    struct hp_row row = base_row(s);
+    set_values(&row, v, kind);
+    if (is_zero(row.values)) continue;
+    row.labels = make_labels(s, NULL, arena, &row.label_count);
+    rows[n++] = row;
+  }
+  *out_rows = rows;
+  *out_count = n;
+  return 0;
+}
+
+/* ---- what is kept ---- */
+static int start_delta(uint32_t id, const int64_t v[HP_VALUES]) {
+  if (v[HP_ALLOC_OBJECTS] == 0 && v[HP_ALLOC_BYTES] == 0) return 0;
+  struct kept *k = kept_for_writing(id);
+  if (k == NULL) return -ENOMEM;
+  k->delta[0] = v[HP_ALLOC_OBJECTS];
+  k->delta[1] = v[HP_ALLOC_BYTES];
+  return 0;
+}
+
+int hp_books_delta_done(const struct hp_reading *reading) {
+  for (uint32_t id = 0; id < reading->count; id++) {
+    int result = start_delta(id, reading->values[id]);
+    if (result != 0) return result;
+  }
+  return 0;
+}
+
+static int for_each_stack(int (*apply)(uint32_t id, const int64_t values[HP_VALUES])) {
+  uint32_t count = hp_stack_table_count();
+  for (uint32_t id = 0; id < count; id++) {
+    int64_t v[HP_VALUES];
+    read_stack(hp_stack_table_get(id), v);
+    int result = apply(id, v);
+    if (result != 0) return result;
+  }
+  return 0;
+}
+
+int hp_books_delta_start(void) { return for_each_stack(start_delta); }
+
+static int reset_one(uint32_t id, const int64_t v[HP_VALUES]) {
+  if (v[HP_ALLOC_OBJECTS] == 0) return 0;
+  struct kept *k = kept_for_writing(id);
+  if (k == NULL) return -ENOMEM;
+  k->reset_base[0] = v[HP_ALLOC_OBJECTS] - v[HP_INUSE_OBJECTS];
+  k->reset_base[1] = v[HP_ALLOC_BYTES] - v[HP_INUSE_BYTES];
+  return 0;
+}
+
+int hp_books_reset(void) { return for_each_stack(reset_one); }

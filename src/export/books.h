@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * books.h - reads both tables at one moment and turns them into rows: the only place where export meets record.
+ *
+ * Invariants  in every row 0 <= inuse <= alloc. Two readings without traffic in between are equal. Σ deltas telescope: a delta
+ *             is a difference of two rounded integers, and the later one becomes the base of the next.
+ * Callers     control/dump, one dump at a time (its lock guards the state kept between dumps).
+ * Signals     async-signal-safe: arenas and raw mmap only.
+ * Memory      readings live in the dump's arena; per stack 32 bytes stay between dumps when `delta` or a reset needs them. */
+#ifndef HP_BOOKS_H
+#define HP_BOOKS_H
+
+#include "snapshot.h"
+
+/* One moment: rounded counters by stack id. */
+struct hp_reading {
+  uint32_t count;                     /* of stacks */
+  int64_t (*values)[HP_VALUES];       /* [stack id] */
+  struct hp_aged_row *aged;           /* with the age label: live blocks by stack and age, see books.c; else NULL */
+  size_t aged_count;
+  int64_t totals[HP_VALUES];
+};
+
+/* The moment of now. 0 or -ENOMEM. */
+int hp_books_read(struct hp_reading *out, struct hp_arena *arena);
+
+/* The moment of the peak (record/peak_tracker.h); *out_time_nanos 0: it is now. 0 or -ENOMEM. */
+int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, int64_t *out_time_nanos);
+
+/* Rows of one kind from a reading; for HP_KIND_DELTA since the last hp_books_delta_done(). 0 or -ENOMEM. */
+int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, struct hp_arena *arena,
+                  const struct hp_row **out_rows, size_t *out_count);
+
+/* The delta file of this reading was written: the next delta starts here. 0 or -ENOMEM (then the next delta starts earlier). */
+int hp_books_delta_done(const struct hp_reading *reading);
+/* The next delta starts at the moment of this reading, without a file (a forked child). */
+int hp_books_delta_start(void);
+
+/* heapprof_reset(): alloc columns count from now; in use stays and counts as allocated. 0 or -ENOMEM. */
+int hp_books_reset(void);
+
+#endif
