@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "format.h"
 #include "utf8.h"
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -50,32 +51,16 @@ struct field {
   struct span bytes; /* WIRE_BYTES */
 };
 
-/* Note the first fault: `format` with each # replaced by the next of a and b, each $ by the next of s and t. */
-static HP_COLD int fail_with(struct hp_pprof_check *check, const char *format, uint64_t a, uint64_t b, const char *s,
-                             const char *t) {
+/* Note the first fault. */
+static HP_COLD HP_PRINTF(2, 3) int fail(struct hp_pprof_check *check, const char *format, ...) {
   if (check->fault[0] != 0) return -EBADMSG;
-  size_t used = 0;
-  for (; *format != 0 && used + 24 < sizeof check->fault; format++) {
-    if (*format == '#') {
-      char digits[20];
-      int n = 0;
-      do digits[n++] = (char)('0' + a % 10);
-      while ((a /= 10) != 0);
-      while (n > 0) check->fault[used++] = digits[--n];
-      a = b;
-    } else if (*format == '$') {
-      while (*s != 0 && used + 24 < sizeof check->fault) check->fault[used++] = *s++;
-      s = t;
-    } else {
-      check->fault[used++] = *format;
-    }
-  }
-  check->fault[used] = 0;
+  struct hp_text text;
+  hp_text_init(&text, check->fault, sizeof check->fault);
+  va_list args;
+  va_start(args, format);
+  hp_text_vadd(&text, format, args);
+  va_end(args);
   return -EBADMSG;
-}
-
-static int fail(struct hp_pprof_check *check, const char *format, uint64_t a, uint64_t b) {
-  return fail_with(check, format, a, b, "", "");
 }
 
 static bool read_varint_long(struct span *in, uint64_t *out) {
@@ -134,19 +119,19 @@ static bool next_number(struct field *field, uint64_t *out, bool *out_bad) {
 }
 
 static int malformed(struct hp_pprof_check *check, const char *what) {
-  return fail_with(check, "invalid heap profile: malformed $", 0, 0, what, "");
+  return fail(check, "invalid heap profile: malformed %s", what);
 }
 
 static int check_string(struct hp_pprof_check *check, uint64_t id) {
   if (id < check->strings) return 0;
-  return fail(check, "invalid heap profile: string index #, table has #", id, check->strings);
+  return fail(check, "invalid heap profile: string index %lu, table has %lu", id, check->strings);
 }
 
 static int feed_string(struct hp_pprof_check *check, struct span in) {
   size_t n = (size_t)(in.end - in.at);
-  if (check->strings == 0 && n != 0) return fail(check, "invalid heap profile: string_table[0] is not empty", 0, 0);
+  if (check->strings == 0 && n != 0) return fail(check, "invalid heap profile: string_table[0] is not empty");
   if (hp_utf8_valid_prefix((const char *)in.at, n) != n) {
-    return fail(check, "invalid heap profile: string # is not UTF-8", check->strings, 0);
+    return fail(check, "invalid heap profile: string %lu is not UTF-8", check->strings);
   }
   if (check->strings < HP_PPROF_TEXTS) {
     size_t kept = n < HP_PPROF_TEXT_MAX ? n : HP_PPROF_TEXT_MAX - 1;
@@ -194,16 +179,16 @@ static uint64_t wanted_types(enum hp_profile_kind kind) {
 static int check_types(struct hp_pprof_check *check) {
   if (check->are_types_right) return 0;
   uint64_t want = wanted_types(check->kind);
-  if (check->types != want) return fail(check, "invalid heap profile: got # sample types, want #", check->types, want);
+  if (check->types != want) return fail(check, "invalid heap profile: got %lu sample types, want %lu", check->types, want);
   for (uint64_t i = 0; i < want; i++) {
     const char *name = text_of(check, check->type_names[i]);
     if (strcmp(name, EXPECTED[i].name) != 0) {
-      return fail_with(check, "invalid heap profile: got \"$\" sample type at index #, want \"$\"", i, 0, name,
-                       EXPECTED[i].name);
+      return fail(check, "invalid heap profile: got \"%s\" sample type at index %lu, want \"%s\"", name, i,
+                  EXPECTED[i].name);
     }
     const char *unit = text_of(check, check->type_units[i]);
     if (strcmp(unit, EXPECTED[i].unit) != 0) {
-      return fail_with(check, "invalid heap profile: got \"$\" unit at index #, want \"$\"", i, 0, unit, EXPECTED[i].unit);
+      return fail(check, "invalid heap profile: got \"%s\" unit at index %lu, want \"%s\"", unit, i, EXPECTED[i].unit);
     }
   }
   check->are_types_right = true;
@@ -238,8 +223,9 @@ static int feed_mapping(struct hp_pprof_check *check, struct span in) {
       if (status != 0) return status;
     }
   }
-  if (id != check->mappings + 1) return fail(check, "invalid heap profile: mapping id #, want #", id, check->mappings + 1);
-  if (start >= limit) return fail(check, "invalid heap profile: mapping # is empty", id, 0);
+  if (id != check->mappings + 1)
+    return fail(check, "invalid heap profile: mapping id %lu, want %lu", id, check->mappings + 1);
+  if (start >= limit) return fail(check, "invalid heap profile: mapping %lu is empty", id);
   return keep_range(check, start, limit);
 }
 
@@ -257,8 +243,8 @@ static int feed_function(struct hp_pprof_check *check, struct span in) {
     }
   }
   if (id != check->functions + 1)
-    return fail(check, "invalid heap profile: function id #, want #", id, check->functions + 1);
-  if (name == 0) return fail(check, "invalid heap profile: function # has no name", id, 0);
+    return fail(check, "invalid heap profile: function id %lu, want %lu", id, check->functions + 1);
+  if (name == 0) return fail(check, "invalid heap profile: function %lu has no name", id);
   check->functions++;
   return 0;
 }
@@ -271,7 +257,7 @@ static int feed_line(struct hp_pprof_check *check, struct span in, uint64_t loca
     if (field.number == 1) function = field.value;
   }
   if (function >= 1 && function <= check->functions) return 0;
-  return fail(check, "invalid heap profile: location #: no function #", location, function);
+  return fail(check, "invalid heap profile: location %lu: no function %lu", location, function);
 }
 
 static int feed_location(struct hp_pprof_check *check, struct span in) {
@@ -292,15 +278,15 @@ static int feed_location(struct hp_pprof_check *check, struct span in) {
       has_line = true;
     }
   }
-  if (id != want) return fail(check, "invalid heap profile: location id #, want #", id, want);
-  if (mapping > check->mappings) return fail(check, "invalid heap profile: location #: no mapping #", id, mapping);
+  if (id != want) return fail(check, "invalid heap profile: location id %lu, want %lu", id, want);
+  if (mapping > check->mappings) return fail(check, "invalid heap profile: location %lu: no mapping %lu", id, mapping);
   if (address == 0 && !has_line) {
-    return fail(check, "invalid heap profile: location # has neither address nor function", id, 0);
+    return fail(check, "invalid heap profile: location %lu has neither address nor function", id);
   }
   if (mapping != 0) {
     const struct hp_pprof_check_range *range = &check->ranges[mapping - 1];
     if (address < range->start || address >= range->limit) {
-      return fail(check, "invalid heap profile: location # lies outside its mapping #", id, mapping);
+      return fail(check, "invalid heap profile: location %lu lies outside its mapping %lu", id, mapping);
     }
   }
   check->locations++;
@@ -323,25 +309,25 @@ static int feed_label(struct hp_pprof_check *check, struct span in) {
     }
   }
   if (key != 0 && has_value) return 0;
-  return fail(check, "invalid heap profile: sample # has a label without key or value", check->samples, 0);
+  return fail(check, "invalid heap profile: sample %lu has a label without key or value", check->samples);
 }
 
 static int check_values(struct hp_pprof_check *check, const int64_t *values, uint64_t count) {
-  if (count != check->types) return fail(check, "mismatch: sample has # values vs. # types", count, check->types);
+  if (count != check->types) return fail(check, "mismatch: sample has %lu values vs. %lu types", count, check->types);
   int64_t any = 0;
   for (uint64_t i = 0; i < count; i++) {
     if (values[i] < 0)
-      return fail(check, "invalid heap profile: sample # has a negative value at index #", check->samples, i);
+      return fail(check, "invalid heap profile: sample %lu has a negative value at index %lu", check->samples, i);
     any |= values[i];
   }
-  if (any == 0) return fail(check, "invalid heap profile: sample # is all zero", check->samples, 0);
+  if (any == 0) return fail(check, "invalid heap profile: sample %lu is all zero", check->samples);
   if (count < HP_VALUES) return 0;
   if (check->kind == HP_KIND_HEAP) {
     if ((values[HP_ALLOC_OBJECTS] | values[HP_ALLOC_BYTES]) == 0) return 0;
-    return fail(check, "invalid heap profile: sample # has alloc values in a heap profile", check->samples, 0);
+    return fail(check, "invalid heap profile: sample %lu has alloc values in a heap profile", check->samples);
   }
   if (values[HP_INUSE_OBJECTS] > values[HP_ALLOC_OBJECTS] || values[HP_INUSE_BYTES] > values[HP_ALLOC_BYTES]) {
-    return fail(check, "invalid heap profile: sample # has more in use than allocated", check->samples, 0);
+    return fail(check, "invalid heap profile: sample %lu has more in use than allocated", check->samples);
   }
   return 0;
 }
@@ -361,7 +347,7 @@ static int feed_sample(struct hp_pprof_check *check, struct span in) {
       while (next_number(&field, &number, &is_bad)) {
         /* One test for both ends: 0 wraps round. */
         if (number - 1 >= check->locations) {
-          return fail(check, "invalid heap profile: sample #: no location #", check->samples, number);
+          return fail(check, "invalid heap profile: sample %lu: no location %lu", check->samples, number);
         }
         frames++;
       }
@@ -378,7 +364,7 @@ static int feed_sample(struct hp_pprof_check *check, struct span in) {
   }
   status = check_values(check, values, value_count);
   if (status != 0) return status;
-  if (frames == 0) return fail(check, "invalid heap profile: sample # has no stack", check->samples, 0);
+  if (frames == 0) return fail(check, "invalid heap profile: sample %lu has no stack", check->samples);
   check->samples++;
   return 0;
 }
@@ -452,16 +438,15 @@ int hp_pprof_check_feed(struct hp_pprof_check *check, const void *bytes, size_t 
 int hp_pprof_check_end(struct hp_pprof_check *check) {
   int status = check_types(check);
   if (status != 0) return status;
-  if (check->strings == 0) return fail(check, "invalid heap profile: no strings", 0, 0);
-  if (check->mappings == 0) return fail(check, "invalid heap profile: no mapping", 0, 0);
+  if (check->strings == 0) return fail(check, "invalid heap profile: no strings");
+  if (check->mappings == 0) return fail(check, "invalid heap profile: no mapping");
   if (strcmp(text_of(check, check->period_name), "space") != 0 || strcmp(text_of(check, check->period_unit), "bytes") != 0) {
-    return fail(check, "invalid heap profile: period type is not space/bytes", 0, 0);
+    return fail(check, "invalid heap profile: period type is not space/bytes");
   }
   uint64_t last = wanted_types(check->kind) - 1;
   const char *name = text_of(check, check->default_type);
   if (strcmp(name, EXPECTED[last].name) != 0) {
-    return fail_with(check, "invalid heap profile: default sample type is \"$\", want \"$\"", 0, 0, name,
-                     EXPECTED[last].name);
+    return fail(check, "invalid heap profile: default sample type is \"%s\", want \"%s\"", name, EXPECTED[last].name);
   }
   return 0;
 }

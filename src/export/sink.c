@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "format.h"
 #include "hash.h"
 #include "sys.h"
 
@@ -56,10 +57,18 @@ static void wait_a_little(void) {
   hp_syscall4(SYS_ppoll, NULL, 0, &pause, NULL);
 }
 
+/* Does the descriptor still mean our file? A program that becomes a daemon closes every descriptor, and the number may be
+ * its own file's by now. */
+static bool is_ours(const struct hp_file_sink *sink) {
+  struct stat stat;
+  return hp_sys_fstat(sink->fd, &stat) == 0 && stat.st_dev == sink->device && stat.st_ino == sink->inode;
+}
+
 static int write_all(struct hp_byte_sink *base, const void *bytes, size_t n) {
   struct hp_file_sink *sink = (struct hp_file_sink *)base;
   const char *at = bytes;
   int waits = 0;
+  if (!is_ours(sink)) return -EBADF;
   while (n > 0) {
     long written = write_some(sink->fd, at, n);
     if (written == -EINTR) continue;
@@ -76,21 +85,6 @@ static int write_all(struct hp_byte_sink *base, const void *bytes, size_t n) {
   return 0;
 }
 
-static char *append_number(char *at, uint64_t number, unsigned base) {
-  char digits[20];
-  int n = 0;
-  do digits[n++] = "0123456789abcdef"[number % base];
-  while ((number /= base) != 0);
-  while (n > 0) *at++ = digits[--n];
-  return at;
-}
-
-static char *append_text(char *at, const char *text) {
-  size_t n = strlen(text);
-  memcpy(at, text, n);
-  return at + n;
-}
-
 /* ".heapprof.<pid>.<counter>.<clock>.tmp" into `to` (SINK_TEMPORARY_MAX bytes). */
 enum { SINK_TEMPORARY_MAX = 80 };
 
@@ -99,14 +93,23 @@ static void make_temporary_name(char *to) {
   struct timespec now = {0};
   hp_syscall2(SYS_clock_gettime, CLOCK_REALTIME, &now);
   uint64_t clock = hp_hash_mix((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
-  char *at = append_text(to, ".heapprof.");
-  at = append_number(at, (uint64_t)hp_sys_getpid(), 10);
-  *at++ = '.';
-  at = append_number(at, hp_add_relaxed(&counter, 1), 10);
-  *at++ = '.';
-  at = append_number(at, (uint32_t)clock, 16);
-  at = append_text(at, ".tmp");
-  *at = 0;
+  struct hp_text text;
+  hp_text_init(&text, to, SINK_TEMPORARY_MAX);
+  hp_text_add(&text, ".heapprof.%d.%u.%x.tmp", hp_sys_getpid(), hp_add_relaxed(&counter, 1), (unsigned)clock);
+}
+
+static int start(struct hp_file_sink *sink, int fd) {
+  struct stat stat;
+  int status = hp_sys_fstat(fd, &stat);
+  if (status != 0) {
+    close_file(fd);
+    hp_sys_unlink(sink->temporary);
+    return status;
+  }
+  sink->fd = fd;
+  sink->device = stat.st_dev;
+  sink->inode = stat.st_ino;
+  return 0;
 }
 
 int hp_file_sink_open(struct hp_file_sink *sink, const char *path) {
@@ -127,18 +130,21 @@ int hp_file_sink_open(struct hp_file_sink *sink, const char *path) {
     int fd = open_file(sink->temporary);
     if (fd == -EEXIST || fd == -EINTR) continue;
     if (fd < 0) return fd;
-    sink->fd = fd;
-    return 0;
+    return start(sink, fd);
   }
   return -EEXIST;
 }
 
+/* Close the descriptor, unless it is no longer ours. */
+static int finish(struct hp_file_sink *sink) {
+  int status = is_ours(sink) ? close_file(sink->fd) : -EBADF;
+  sink->fd = -1;
+  return status == -EINTR ? 0 : status; /* EINTR: Linux has closed it all the same */
+}
+
 int hp_file_sink_commit(struct hp_file_sink *sink) {
   if (sink->fd < 0) return -EBADF;
-  /* close may be the first to know that there is no space (network file systems). */
-  int status = close_file(sink->fd);
-  sink->fd = -1;
-  if (status == -EINTR) status = 0; /* Linux has closed it all the same */
+  int status = finish(sink); /* may be the first to know that there is no space (network file systems) */
   if (status == 0) status = rename_file(sink->temporary, sink->final);
   if (status != 0) hp_sys_unlink(sink->temporary);
   return status;
@@ -146,7 +152,6 @@ int hp_file_sink_commit(struct hp_file_sink *sink) {
 
 void hp_file_sink_abort(struct hp_file_sink *sink) {
   if (sink->fd < 0) return;
-  close_file(sink->fd);
-  sink->fd = -1;
+  finish(sink);
   hp_sys_unlink(sink->temporary);
 }

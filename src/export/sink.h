@@ -15,6 +15,7 @@ struct hp_file_sink {
   char temporary[HP_PATH_MAX]; /* 4 KiB: not for a small stack; lives in the dump's arena or in static memory */
   char final[HP_PATH_MAX];
   uint64_t bytes_written;
+  uint64_t device, inode; /* of the file, to know it again */
 };
 
 /* Open the temporary file beside `path`. 0 or a negative errno (-ENAMETOOLONG, -ENOENT, -EACCES, -EISDIR: a path that ends

@@ -10,6 +10,7 @@ enum { FAKE_MODULES_MAX = 512 };
 
 static struct hp_module modules[FAKE_MODULES_MAX];
 static unsigned module_count;
+static uint32_t next_index; /* never again the same: names are remembered by it */
 static unsigned note_count;
 
 void fake_modules_reset(void) {
@@ -24,7 +25,8 @@ struct hp_module *fake_modules_add(struct hp_module module) {
   struct hp_module *slot = &modules[module_count];
   *slot = module;
   slot->next = module_count == 0 ? NULL : &modules[module_count - 1];
-  slot->index = module_count++;
+  slot->index = next_index++;
+  module_count++;
   if (slot->map_start == 0) slot->map_start = slot->text_start;
   if (slot->map_end == 0) slot->map_end = slot->text_end;
   return slot;

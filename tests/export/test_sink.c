@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ * test_sink.c - files that appear whole or not at all. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export_test.h"
+#include "sink.h"
+
+static char directory[64];
+static char path[128];
+static struct hp_file_sink sink;
+
+static int setup(void **state) {
+  (void)state;
+  memset(&hp_sink_faults, 0, sizeof hp_sink_faults);
+  strcpy(directory, "/tmp/hp_sink_XXXXXX");
+  assert_non_null(mkdtemp(directory));
+  snprintf(path, sizeof path, "%s/out.pb.gz", directory);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf '%s'", directory);
+  return system(command);
+}
+
+/* Names in the directory, dot files too. */
+static unsigned count_files(void) {
+  unsigned n = 0;
+  DIR *list = opendir(directory);
+  assert_non_null(list);
+  for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
+    n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+  }
+  closedir(list);
+  return n;
+}
+
+static int put(const char *to, const char *text) {
+  int status = hp_file_sink_open(&sink, to);
+  if (status == 0) status = sink.base.write(&sink.base, text, strlen(text));
+  if (status == 0) return hp_file_sink_commit(&sink);
+  hp_file_sink_abort(&sink);
+  return status;
+}
+
+static void expect_content(const char *file, const char *want) {
+  char got[128] = "";
+  FILE *in = fopen(file, "r");
+  assert_non_null(in);
+  size_t n = fread(got, 1, sizeof got - 1, in);
+  fclose(in);
+  assert_int_equal(n, strlen(want));
+  assert_string_equal(got, want);
+}
+
+static void test_file_appears_whole_with_mode_0600(void **state) {
+  (void)state;
+  umask(0);
+  assert_int_equal(hp_file_sink_open(&sink, path), 0);
+  assert_int_equal(sink.base.write(&sink.base, "one ", 4), 0);
+  assert_int_equal(access(path, F_OK), -1); /* not before it is whole */
+  assert_int_equal(count_files(), 1);
+  assert_int_equal(sink.base.write(&sink.base, "two", 3), 0);
+  assert_int_equal(hp_file_sink_commit(&sink), 0);
+  expect_content(path, "one two");
+  struct stat stat;
+  assert_int_equal(lstat(path, &stat), 0);
+  assert_int_equal(stat.st_mode, S_IFREG | 0600);
+  assert_int_equal(count_files(), 1);
+  assert_int_equal(sink.bytes_written, 7);
+}
+
+static void test_existing_file_is_replaced_never_appended_to(void **state) {
+  (void)state;
+  assert_int_equal(put(path, "a longer content"), 0);
+  assert_int_equal(put(path, "short"), 0);
+  expect_content(path, "short");
+  assert_int_equal(count_files(), 1);
+}
+
+static void test_symbolic_link_at_the_name_is_replaced_not_followed(void **state) {
+  (void)state;
+  char victim[128];
+  snprintf(victim, sizeof victim, "%s/victim", directory);
+  FILE *out = fopen(victim, "w");
+  fputs("untouched", out);
+  fclose(out);
+  assert_int_equal(symlink(victim, path), 0);
+  assert_int_equal(put(path, "profile"), 0);
+  expect_content(victim, "untouched");
+  expect_content(path, "profile");
+  struct stat stat;
+  assert_int_equal(lstat(path, &stat), 0);
+  assert_true(S_ISREG(stat.st_mode));
+}
+
+static void test_directory_at_the_name_is_an_error_and_stays(void **state) {
+  (void)state;
+  assert_int_equal(mkdir(path, 0700), 0);
+  assert_int_equal(put(path, "profile"), -EISDIR);
+  assert_int_equal(count_files(), 1);
+  char slashed[160];
+  snprintf(slashed, sizeof slashed, "%s/", path);
+  assert_int_equal(put(slashed, "profile"), -EISDIR);
+  assert_int_equal(put("", "profile"), -ENOENT);
+}
+
+static void test_missing_directory_is_an_error(void **state) {
+  (void)state;
+  char nowhere[160];
+  snprintf(nowhere, sizeof nowhere, "%s/missing/out", directory);
+  assert_int_equal(put(nowhere, "profile"), -ENOENT);
+  assert_int_equal(count_files(), 0);
+}
+
+static void test_directory_removed_meanwhile_is_an_error_and_the_next_one_works(void **state) {
+  (void)state;
+  char deeper[128];
+  char file[160];
+  snprintf(deeper, sizeof deeper, "%s/deeper", directory);
+  snprintf(file, sizeof file, "%s/out", deeper);
+  assert_int_equal(mkdir(deeper, 0700), 0);
+  assert_int_equal(hp_file_sink_open(&sink, file), 0);
+  char command[160];
+  snprintf(command, sizeof command, "rm -rf '%s'", deeper);
+  assert_int_equal(system(command), 0);
+  assert_int_equal(sink.base.write(&sink.base, "x", 1), 0);
+  assert_int_equal(hp_file_sink_commit(&sink), -ENOENT);
+  assert_int_equal(mkdir(deeper, 0700), 0);
+  assert_int_equal(put(file, "profile"), 0);
+  expect_content(file, "profile");
+}
+
+static void test_names_too_long_are_said_to_be(void **state) {
+  (void)state;
+  char *name = malloc(HP_PATH_MAX + 64);
+  size_t used = (size_t)sprintf(name, "%s/", directory);
+  memset(name + used, 'n', 255);
+  name[used + 255] = 0;
+  assert_int_equal(put(name, "profile"), 0); /* the longest there is: the temporary name is not made from it */
+  expect_content(name, "profile");
+  name[used + 255] = 'n';
+  name[used + 256] = 0;
+  assert_int_equal(put(name, "profile"), -ENAMETOOLONG);
+  memset(name + used, 'n', HP_PATH_MAX);
+  name[HP_PATH_MAX] = 0;
+  assert_int_equal(put(name, "profile"), -ENAMETOOLONG);
+  for (size_t i = used; i < HP_PATH_MAX - 4; i += 2) memcpy(name + i, "./", 2);
+  name[HP_PATH_MAX - 5] = 0;
+  assert_int_equal(put(name, "profile"), -ENAMETOOLONG); /* no room for the temporary name */
+  free(name);
+  assert_int_equal(count_files(), 1);
+}
+
+static void test_abort_leaves_nothing(void **state) {
+  (void)state;
+  assert_int_equal(hp_file_sink_open(&sink, path), 0);
+  assert_int_equal(sink.base.write(&sink.base, "x", 1), 0);
+  hp_file_sink_abort(&sink);
+  assert_int_equal(count_files(), 0);
+  hp_file_sink_abort(&sink); /* again: nothing to do */
+  assert_int_equal(hp_file_sink_commit(&sink), -EBADF);
+  assert_int_equal(count_files(), 0);
+}
+
+static void test_failures_leave_nothing_and_are_reported(void **state) {
+  (void)state;
+  hp_sink_faults.open_errno = EACCES;
+  assert_int_equal(put(path, "profile"), -EACCES);
+  hp_sink_faults.open_errno = EEXIST; /* for ever: gives up */
+  assert_int_equal(put(path, "profile"), -EEXIST);
+  hp_sink_faults = (struct hp_sink_faults){.write_errno = ENOSPC, .write_call = 1};
+  assert_int_equal(put(path, "profile"), -ENOSPC);
+  hp_sink_faults = (struct hp_sink_faults){.write_limit = 2, .write_errno = EIO, .write_call = 3};
+  assert_int_equal(put(path, "profile"), -EIO); /* in the middle */
+  hp_sink_faults = (struct hp_sink_faults){.close_errno = EDQUOT};
+  assert_int_equal(put(path, "profile"), -EDQUOT);
+  hp_sink_faults = (struct hp_sink_faults){.rename_errno = EPERM};
+  assert_int_equal(put(path, "profile"), -EPERM);
+  assert_int_equal(count_files(), 0);
+  hp_sink_faults = (struct hp_sink_faults){0};
+  assert_int_equal(put(path, "profile"), 0);
+  expect_content(path, "profile");
+}
+
+static void test_short_interrupted_and_delayed_writes_go_on(void **state) {
+  (void)state;
+  hp_sink_faults.write_limit = 1;
+  assert_int_equal(put(path, "profile"), 0);
+  expect_content(path, "profile");
+  hp_sink_faults = (struct hp_sink_faults){.write_limit = 3, .write_errno = EINTR, .write_call = 2};
+  assert_int_equal(put(path, "interrupted"), 0);
+  expect_content(path, "interrupted");
+  hp_sink_faults = (struct hp_sink_faults){.write_limit = 3, .write_errno = EAGAIN, .write_call = 2};
+  assert_int_equal(put(path, "delayed"), 0);
+  expect_content(path, "delayed");
+}
+
+static void test_descriptor_that_became_another_file_is_left_alone(void **state) {
+  (void)state;
+  char other[128];
+  snprintf(other, sizeof other, "%s/other", directory);
+  assert_int_equal(hp_file_sink_open(&sink, path), 0);
+  FILE *file = fopen(other, "w"); /* the program closed all descriptors and opened its own */
+  assert_int_equal(dup2(fileno(file), sink.fd), sink.fd);
+  int fd = sink.fd;
+  assert_int_equal(sink.base.write(&sink.base, "profile", 7), -EBADF);
+  hp_file_sink_abort(&sink);
+  assert_int_equal(write(fd, "mine", 4), 4);
+  close(fd);
+  fclose(file);
+  expect_content(other, "mine");
+  assert_int_equal(count_files(), 1);
+}
+
+static void test_two_sinks_at_once_have_names_of_their_own(void **state) {
+  (void)state;
+  static struct hp_file_sink second;
+  assert_int_equal(hp_file_sink_open(&sink, path), 0);
+  assert_int_equal(hp_file_sink_open(&second, path), 0);
+  assert_string_not_equal(sink.temporary, second.temporary);
+  assert_int_equal(sink.base.write(&sink.base, "first", 5), 0);
+  assert_int_equal(second.base.write(&second.base, "second", 6), 0);
+  assert_int_equal(hp_file_sink_commit(&sink), 0);
+  expect_content(path, "first");
+  assert_int_equal(hp_file_sink_commit(&second), 0);
+  expect_content(path, "second");
+}
+
+static void test_path_without_a_directory_is_in_the_current_one(void **state) {
+  (void)state;
+  char old[4096];
+  assert_non_null(getcwd(old, sizeof old));
+  assert_int_equal(chdir(directory), 0);
+  assert_int_equal(put("plain", "profile"), 0);
+  expect_content("plain", "profile");
+  assert_int_equal(chdir(old), 0);
+}
+
+static void test_full_file_system_is_reported_and_left_clean(void **state) {
+  (void)state;
+  if (mount("tmpfs", directory, "tmpfs", 0, "size=16k") != 0) skip(); /* only root can */
+  char block[8192];
+  memset(block, 'x', sizeof block);
+  int status = hp_file_sink_open(&sink, path);
+  for (int i = 0; status == 0 && i < 16; i++) status = sink.base.write(&sink.base, block, sizeof block);
+  hp_file_sink_abort(&sink);
+  unsigned left = count_files();
+  int retried = put(path, "small");
+  unsigned written = count_files();
+  assert_int_equal(umount(directory), 0);
+  assert_int_equal(status, -ENOSPC);
+  assert_int_equal(left, 0);
+  assert_int_equal(retried, 0);
+  assert_int_equal(written, 1);
+}
+
+static void test_read_only_directory_is_an_error(void **state) {
+  (void)state;
+  if (geteuid() == 0) skip();
+  assert_int_equal(chmod(directory, 0500), 0);
+  assert_int_equal(put(path, "profile"), -EACCES);
+  assert_int_equal(chmod(directory, 0700), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_file_appears_whole_with_mode_0600, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_existing_file_is_replaced_never_appended_to, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_symbolic_link_at_the_name_is_replaced_not_followed, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_directory_at_the_name_is_an_error_and_stays, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_missing_directory_is_an_error, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_directory_removed_meanwhile_is_an_error_and_the_next_one_works, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_names_too_long_are_said_to_be, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_abort_leaves_nothing, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_failures_leave_nothing_and_are_reported, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_short_interrupted_and_delayed_writes_go_on, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_descriptor_that_became_another_file_is_left_alone, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_two_sinks_at_once_have_names_of_their_own, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_path_without_a_directory_is_in_the_current_one, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_full_file_system_is_reported_and_left_clean, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_read_only_directory_is_an_error, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
