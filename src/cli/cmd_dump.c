@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * cmd_dump.c - heapprof dump: asks a running process for a profile and waits for the file.
- *
- * Everything that can be wrong is looked for before the signal goes out: sent to a process without a handler for it, it would end
- * that process.
+ * cmd_dump.c - heapprof dump: asks a running process for a profile and prints its path. The asking is dump_request.c's.
  */
-#include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "cli_memory.h"
 #include "command.h"
-#include "out_template.h"
-#include "process_view.h"
-#include "signal_name.h"
+#include "dump_request.h"
 
-enum { POLL_MS = 20, SETTLE_POLLS = 8, TIMEOUT_SECONDS = 30 };
+enum { TIMEOUT_SECONDS = 30 };
 
 static const char help[] =
     "usage: heapprof dump [option]... PID\n"
@@ -38,115 +25,12 @@ static const char help[] =
 static const struct option options[] = {
     {"timeout", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 
-struct dump {
-  struct hp_process process;
-  int signal;
-  char *templates[2]; /* a relative name is meant from where the process started: its first PWD, or where it is now */
-};
-
-/* Why the process cannot be asked, if it cannot. */
-static int check(struct dump *dump, struct hp_error *error) {
-  struct hp_process *process = &dump->process;
-  int64_t pid = process->pid;
-  if (process->state == 'Z' && !process->has_library) return hp_error_set(error, "process %" PRId64 " has ended (a zombie)", pid);
-  if (kill((pid_t)pid, 0) != 0 && errno == EPERM)
-    return hp_error_set(error, "process %" PRId64 " belongs to another user: not ours to signal", pid);
-  if (!process->has_library)
-    return hp_error_set(error, "process %" PRId64 " is not profiled: libheapprof.so is not in it (start it with heapprof run)", pid);
-  dump->signal = process->signal_text != NULL ? hp_signal_parse(process->signal_text) : SIGUSR2;
-  if (dump->signal == 0)
-    return hp_error_set(error, "process %" PRId64 " takes no dump signal: it was started with HEAPPROF_SIGNAL=none", pid);
-  if (dump->signal < 0) dump->signal = SIGUSR2; /* what the library does with a bad value */
-  if ((process->caught & (uint64_t)1 << (dump->signal - 1)) == 0)
-    return hp_error_set(error, "process %" PRId64 " has the library but no handler for signal %d (%s): profiling is off in it, or "
-                        "the program took the signal for itself", pid, dump->signal, strsignal(dump->signal));
-  return 0;
-}
-
-static void set_templates(struct dump *dump) {
-  const struct hp_process *process = &dump->process;
-  const char *start = process->start_directory, *now = process->directory;
-  if (start != NULL && start[0] == '/') dump->templates[0] = hp_out_template_absolute(process->out_text, start);
-  if (now != NULL && now[0] == '/') dump->templates[1] = hp_out_template_absolute(process->out_text, now);
-  if (dump->templates[0] != NULL && dump->templates[1] != NULL && strcmp(dump->templates[0], dump->templates[1]) == 0) {
-    free(dump->templates[1]);
-    dump->templates[1] = NULL;
-  }
-}
-
-static void list(const struct dump *dump, struct hp_out_list *out) {
-  for (int i = 0; i < 2; i++)
-    if (dump->templates[i] != NULL)
-      hp_out_template_list(dump->process.root, dump->templates[i], dump->process.inner_pid, out);
-}
-
-static size_t count_new(const struct hp_out_list *before, const struct hp_out_list *now) {
-  size_t count = 0;
-  for (size_t i = 0; i < now->count; i++) count += !hp_out_list_has(before, &now->files[i]);
-  return count;
-}
-
-/* Why no file came. */
-static int fail_waiting(const struct dump *dump, int64_t seconds, struct hp_error *error) {
-  int64_t pid = dump->process.pid;
-  char state = hp_process_state(pid);
-  if (state == 0 || state == 'Z') return hp_error_set(error, "process %" PRId64 " ended before it wrote a profile", pid);
-  if (state == 'T' || state == 't')
-    return hp_error_set(error, "process %" PRId64 " is stopped: it writes the profile when it goes on", pid);
-  if ((dump->process.blocked & (uint64_t)1 << (dump->signal - 1)) != 0)
-    return hp_error_set(error, "process %" PRId64 " blocks signal %d (%s): no profile after %" PRId64 " s", pid, dump->signal,
-                        strsignal(dump->signal), seconds);
-  return hp_error_set(error, "no profile of process %" PRId64 " at %s%s after %" PRId64 " s (its own messages say why, if it "
-                      "could not write)", pid, dump->process.root,
-                      dump->templates[0] != NULL ? dump->templates[0] : dump->templates[1], seconds);
-}
-
-/* Waits until something is new, and then until nothing more comes: one dump may write several files. */
-static int wait_for_files(const struct dump *dump, const struct hp_out_list *before, int64_t seconds, struct hp_out_list *out,
-                          struct hp_error *error) {
-  size_t seen = 0;
-  unsigned settled = 0;
-  for (int64_t polls = 0; settled < SETTLE_POLLS; polls++) {
-    struct timespec pause = {0, POLL_MS * 1000000L};
-    nanosleep(&pause, NULL);
-    hp_out_list_free(out);
-    list(dump, out);
-    size_t count = count_new(before, out);
-    settled = count != 0 && count == seen ? settled + 1 : 0;
-    seen = count;
-    if (count != 0) continue;
-    char state = hp_process_state(dump->process.pid);
-    if (polls * POLL_MS >= seconds * 1000 || state == 0) return fail_waiting(dump, seconds, error);
-  }
-  return 0;
-}
-
-static int ask(struct dump *dump, int64_t seconds, struct hp_error *error) {
-  struct hp_out_list before = {0}, now = {0};
-  set_templates(dump);
-  if (dump->templates[0] == NULL && dump->templates[1] == NULL)
-    return hp_error_set(error, "cannot tell where process %" PRId64 " writes its profiles", dump->process.pid);
-  list(dump, &before);
-  int result = 0;
-  if (kill((pid_t)dump->process.pid, dump->signal) != 0)
-    result = hp_error_set(error, "cannot signal process %" PRId64 ": %s", dump->process.pid, strerror(errno));
-  if (result == 0) result = wait_for_files(dump, &before, seconds, &now, error);
-  for (size_t i = 0; i < now.count && result == 0; i++)
-    if (!hp_out_list_has(&before, &now.files[i])) puts(now.files[i].path);
-  hp_out_list_free(&before);
-  hp_out_list_free(&now);
-  return result;
-}
-
 static int dump_process(int64_t pid, int64_t seconds) {
-  struct dump dump = {0};
+  struct hp_out_list files;
   struct hp_error error;
-  int result = hp_process_look(pid, &dump.process, &error);
-  if (result == 0) result = check(&dump, &error);
-  if (result == 0) result = ask(&dump, seconds, &error);
-  free(dump.templates[0]);
-  free(dump.templates[1]);
-  hp_process_free(&dump.process);
+  int result = hp_dump_request(pid, seconds, &files, &error);
+  for (size_t i = 0; i < files.count; i++) puts(files.files[i].path);
+  hp_out_list_free(&files);
   return result == 0 ? 0 : hp_fail(&error);
 }
 
