@@ -112,12 +112,15 @@ static int subtract(const struct hp_profile *old_profile, const char *old_name, 
   return 0;
 }
 
-/* The three reports, the table. */
+/* The three reports, the table. One column in all three: the new side's default if none was asked for. */
 static int show(const struct diff *diff, const struct hp_profile *const profiles[3], char *const *names) {
   struct hp_report reports[3];
+  struct hp_report_options wanted = diff->report;
   struct hp_error error;
+  if (wanted.type == NULL)
+    wanted.type = hp_profile_text(profiles[1], profiles[1]->types[hp_profile_type_find(profiles[1], NULL)].type);
   for (int i = 0; i < 3; i++) {
-    if (hp_report_build(profiles[i], &diff->report, &reports[i], &error) == 0) continue;
+    if (hp_report_build(profiles[i], &wanted, &reports[i], &error) == 0) continue;
     while (i-- > 0) hp_report_free(&reports[i]);
     return hp_fail(&error);
   }

@@ -11,16 +11,16 @@ enum { TIMEOUT_SECONDS = 30 };
 
 static const char help[] =
     "usage: heapprof dump [option]... PID\n"
-    "Asks a running profiled process for a profile now, waits for it, prints its path.\n"
+    "Asks a running profiled process for a profile, waits for it, prints its path.\n"
     "\n"
     "  -t, --timeout=S    seconds to wait (default 30)\n"
     "\n"
-    "PID may be the id of a thread, and may be in a container: the path printed is the\n"
-    "one seen from here. The process must have been started with libheapprof.so\n"
+    "PID may be the id of a thread, and may be in a container: the path printed is\n"
+    "the one seen from here. The process must have been started with libheapprof.so\n"
     "(heapprof run, or LD_PRELOAD) and be yours, or you root. The signal is the one\n"
-    "that HEAPPROF_SIGNAL named when it started, SIGUSR2 by default; it is not sent to\n"
-    "a process that has no handler for it. Where the file goes is said by HEAPPROF_OUT\n"
-    "in the environment the process was started with.";
+    "that HEAPPROF_SIGNAL named when it started, SIGUSR2 by default; it is not sent\n"
+    "to a process without a handler for it. Where the file goes is said by\n"
+    "HEAPPROF_OUT in the environment the process was started with.";
 
 static const struct option options[] = {
     {"timeout", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};

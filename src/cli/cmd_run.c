@@ -33,7 +33,7 @@ static const char help[] =
     "      --kind=LIST      full, heap, alloc, delta  --peak=0|1  the highest point\n"
     "      --growth=BYTES   dump when in-use memory has grown by so much\n"
     "      --max-depth=N    frames kept (128)         --max-memory=N  own ceiling\n"
-    "      --labels=LIST    size, age, thread         --symbols=0|1  names in the file\n"
+    "      --labels=LIST    size, age, thread         --symbols=0|1  names in it\n"
     "      --children=0|1   profile children too (1)\n"
     "      --log=LEVEL      off, error, warn, info, debug    --log-file=FILE\n"
     "      --library=FILE   libheapprof.so, if it is not beside heapprof\n"

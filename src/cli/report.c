@@ -260,6 +260,51 @@ static int compare_edges(const void *a, const void *b) {
   return (x->callee > y->callee) - (x->callee < y->callee);
 }
 
+static int compare_edges_by_callee(const void *a, const void *b, void *context) {
+  const struct hp_report_edge *edges = context;
+  const struct hp_report_edge *x = &edges[*(const uint32_t *)a], *y = &edges[*(const uint32_t *)b];
+  if (x->callee != y->callee) return x->callee < y->callee ? -1 : 1;
+  int64_t left = magnitude(x->value), right = magnitude(y->value);
+  if (left != right) return left > right ? -1 : 1;
+  return (x->caller > y->caller) - (x->caller < y->caller);
+}
+
+static void sort_edges(struct hp_report *report) {
+  size_t count = report->edge_count;
+  report->edges_by_callee = hp_alloc(count * sizeof *report->edges_by_callee);
+  if (count == 0) return;
+  qsort(report->edges, count, sizeof *report->edges, compare_edges);
+  for (size_t i = 0; i < count; i++) report->edges_by_callee[i] = (uint32_t)i;
+  qsort_r(report->edges_by_callee, count, sizeof *report->edges_by_callee, compare_edges_by_callee, report->edges);
+}
+
+const struct hp_report_edge *hp_report_callees(const struct hp_report *report, uint32_t row, size_t *count) {
+  size_t low = 0, high = report->edge_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (report->edges[middle].caller < row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (*count = 0; low + *count < report->edge_count && report->edges[low + *count].caller == row;) ++*count;
+  return report->edges + low;
+}
+
+const uint32_t *hp_report_callers(const struct hp_report *report, uint32_t row, size_t *count) {
+  const uint32_t *order = report->edges_by_callee;
+  size_t low = 0, high = report->edge_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (report->edges[order[middle]].callee < row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (*count = 0; low + *count < report->edge_count && report->edges[order[low + *count]].callee == row;) ++*count;
+  return order + low;
+}
+
 /* Sorts the rows and carries every reference to them along. */
 static void sort_rows(struct hp_report *report, const struct hp_profile *profile) {
   size_t count = report->row_count;
@@ -284,7 +329,7 @@ static void sort_rows(struct hp_report *report, const struct hp_profile *profile
     report->edges[i].caller = place[report->edges[i].caller];
     report->edges[i].callee = place[report->edges[i].callee];
   }
-  if (report->edge_count != 0) qsort(report->edges, report->edge_count, sizeof *report->edges, compare_edges);
+  sort_edges(report);
   free(order);
   free(place);
 }
@@ -333,6 +378,7 @@ void hp_report_free(struct hp_report *report) {
   free(owned);
   free(report->rows);
   free(report->edges);
+  free(report->edges_by_callee);
   free(report->line_rows);
   free(report->location_rows);
   *report = (struct hp_report){0};

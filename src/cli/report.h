@@ -49,6 +49,7 @@ struct hp_report {
   size_t row_count;
   struct hp_report_edge *edges; /* by caller; empty unless asked for */
   size_t edge_count;
+  uint32_t *edges_by_callee; /* the same, as indices */
   uint32_t *line_rows; /* profile->lines[i] -> its row; a location without lines: location_rows */
   uint32_t *location_rows;
   void *owned_text; /* private */
@@ -57,6 +58,10 @@ struct hp_report {
 /* Sums the profile up; it must outlive the report. Returns 0, or -1 and one sentence (no such type, bad expression). */
 int hp_report_build(const struct hp_profile *profile, const struct hp_report_options *options, struct hp_report *out,
                     struct hp_error *error);
+
+/* The edges from a row to what it calls, and (as indices into edges) from its callers to it; largest first, *count of them. */
+const struct hp_report_edge *hp_report_callees(const struct hp_report *report, uint32_t row, size_t *count);
+const uint32_t *hp_report_callers(const struct hp_report *report, uint32_t row, size_t *count);
 
 /* Frees what the report owns, not the struct. */
 void hp_report_free(struct hp_report *report);

@@ -77,13 +77,16 @@ static void print_edge(FILE *out, const struct hp_table *table, uint32_t other, 
 }
 
 static void print_callers(FILE *out, const struct hp_table *table, uint32_t row) {
-  for (size_t i = 0; i < table->report->edge_count; i++)
-    if (table->report->edges[i].callee == row) print_edge(out, table, table->report->edges[i].caller, table->report->edges[i].value);
+  size_t count;
+  const uint32_t *edges = hp_report_callers(table->report, row, &count);
+  for (size_t i = 0; i < count; i++)
+    print_edge(out, table, table->report->edges[edges[i]].caller, table->report->edges[edges[i]].value);
 }
 
 static void print_callees(FILE *out, const struct hp_table *table, uint32_t row) {
-  for (size_t i = 0; i < table->report->edge_count; i++)
-    if (table->report->edges[i].caller == row) print_edge(out, table, table->report->edges[i].callee, table->report->edges[i].value);
+  size_t count;
+  const struct hp_report_edge *edges = hp_report_callees(table->report, row, &count);
+  for (size_t i = 0; i < count; i++) print_edge(out, table, edges[i].callee, edges[i].value);
 }
 
 void hp_table_print_rows(FILE *out, const struct hp_table *table) {
@@ -108,16 +111,16 @@ void hp_table_print_rows(FILE *out, const struct hp_table *table) {
 
 static void print_type(FILE *out, const struct hp_table *table) {
   const struct hp_report *report = table->report;
-  char a[HP_UNITS_MAX], b[HP_UNITS_MAX], c[HP_UNITS_MAX];
+  char a[HP_UNITS_MAX], b[HP_UNITS_MAX], c[HP_UNITS_MAX], d[HP_UNITS_MAX];
+  const char *error = format_error(table, report->total_error, b), *space = error[0] != '\0' ? " " : "";
   fputs("Type:     ", out);
   hp_text_print(out, report->type_name);
   if (table->is_diff) {
-    fprintf(out, ", growth %s %s (%s to %s)\n", hp_units_format(report->shown_total, report->unit, a),
-            format_error(table, report->total_error, b), hp_units_format(table->old_total, report->unit, c),
-            hp_units_format(table->new_total, report->unit, b));
+    fprintf(out, ", growth %s%s%s (%s to %s)\n", hp_units_format(report->shown_total, report->unit, a), space, error,
+            hp_units_format(table->old_total, report->unit, c), hp_units_format(table->new_total, report->unit, d));
     return;
   }
-  fprintf(out, ", %s %s", hp_units_format(report->shown_total, report->unit, a), format_error(table, report->total_error, b));
+  fprintf(out, ", %s%s%s", hp_units_format(report->shown_total, report->unit, a), space, error);
   if (report->shown_total != report->total) fprintf(out, " of %s", hp_units_format(report->total, report->unit, c));
   fputc('\n', out);
 }
@@ -131,21 +134,28 @@ void hp_table_print(FILE *out, const struct hp_table *table) {
   hp_table_print_rows(out, table);
 }
 
-static void json_edges(struct hp_json *json, const struct hp_table *table, const char *key, uint32_t row, bool callers) {
-  hp_json_array(json, key);
-  for (size_t i = 0; i < table->report->edge_count; i++) {
-    const struct hp_report_edge *edge = &table->report->edges[i];
-    if ((callers ? edge->callee : edge->caller) != row) continue;
-    const struct hp_report_row *other = &table->report->rows[callers ? edge->caller : edge->callee];
-    hp_json_object(json, NULL);
-    hp_json_string(json, "function", other->function);
-    if (table->by_line) {
-      hp_json_string(json, "file", other->file);
-      hp_json_integer(json, "line", other->line);
-    }
-    hp_json_integer(json, "value", edge->value);
-    hp_json_end(json, '}');
+static void json_edge(struct hp_json *json, const struct hp_table *table, uint32_t other, int64_t value) {
+  const struct hp_report_row *row = &table->report->rows[other];
+  hp_json_object(json, NULL);
+  hp_json_string(json, "function", row->function);
+  if (table->by_line) {
+    hp_json_string(json, "file", row->file);
+    hp_json_integer(json, "line", row->line);
   }
+  hp_json_integer(json, "value", value);
+  hp_json_end(json, '}');
+}
+
+static void json_tree(struct hp_json *json, const struct hp_table *table, uint32_t row) {
+  const struct hp_report *report = table->report;
+  size_t count;
+  const uint32_t *callers = hp_report_callers(report, row, &count);
+  hp_json_array(json, "callers");
+  for (size_t i = 0; i < count; i++) json_edge(json, table, report->edges[callers[i]].caller, report->edges[callers[i]].value);
+  hp_json_end(json, ']');
+  const struct hp_report_edge *callees = hp_report_callees(report, row, &count);
+  hp_json_array(json, "callees");
+  for (size_t i = 0; i < count; i++) json_edge(json, table, callees[i].callee, callees[i].value);
   hp_json_end(json, ']');
 }
 
@@ -171,10 +181,7 @@ static void json_row(struct hp_json *json, const struct hp_table *table, uint32_
   hp_json_integer(json, "cum", row->cum);
   json_error(json, table, "cum_error", row->cum_error);
   hp_json_real(json, "cum_percent", percent(table, row->cum));
-  if (table->tree) {
-    json_edges(json, table, "callers", index, true);
-    json_edges(json, table, "callees", index, false);
-  }
+  if (table->tree) json_tree(json, table, index);
   hp_json_end(json, '}');
 }
 
