@@ -39,7 +39,7 @@ static inline bool hp_rule_is_cachable(uintptr_t key) { return key >> HP_PC_BITS
 
 /* Is this the entry of the key? Empty entries are those of keys below 4096, which are no addresses. */
 static inline bool hp_rule_matches(uint64_t entry, uintptr_t key) {
-  return ((entry ^ (key >> HP_PC_SHIFT >> HP_RULE_INDEX_BITS)) & HP_RULE_TAG_MASK) == 0;
+  return (entry & HP_RULE_TAG_MASK) == key >> HP_PC_SHIFT >> HP_RULE_INDEX_BITS;
 }
 static inline size_t hp_rule_index(uintptr_t key, uint64_t index_mask) { return key >> HP_PC_SHIFT & index_mask; }
 

@@ -18,6 +18,7 @@
 #include "stack_bounds.h"
 
 enum {
+  HP_WALK_PC_MIN = 4096, /* no code below, and no tag of the cache */
   HP_WALK_SIGNALS_MAX = 64,
   HP_WALK_OWN_FRAMES_MAX = 64,
   HP_WALK_SLOW_FRAMES_MAX = 2 * HP_STACK_WORDS_MAX, /* frames stepped again from the bottom for one slow one */
@@ -260,7 +261,10 @@ static enum step_result step_other(struct walk *walk, uint64_t rule) {
 
 /* One frame that the loop does not know, or whose words are not in the known range. False: the walk ends here. */
 static HP_NOINLINE bool step_special(struct walk *walk, uint64_t rule) {
-  if (walk->key == 0) return false; /* the bottom of a stack made by hand */
+  if (walk->key < HP_WALK_PC_MIN) {
+    if (walk->key != 0) walk->flags |= HP_UNWIND_INCOMPLETE; /* 0: the bottom of a stack made by hand */
+    return false;
+  }
   unsigned kind = hp_rule_kind(rule);
   if (kind == HP_RULE_OTHER && hp_rule_cfa_bytes(rule) == HP_RULE_NO_OBJECT && !is_plausible_code(walk)) {
     walk->flags |= HP_UNWIND_INCOMPLETE;
@@ -303,7 +307,7 @@ static void walk_begin(struct walk *walk, const struct hp_frame_start *start) {
   hp_stack_enter(walk->sp, &walk->range);
 }
 
-size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
+HP_READS_STACK static size_t walk_stack(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
   const struct hp_rule_table *table = hp_rule_table_load();
   const uint64_t index_mask = table->index_mask;
   const uint64_t *const first = table->first;
@@ -349,6 +353,18 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
   }
   *out_flags = walk.flags;
   return (size_t)(out - pcs);
+}
+
+size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
+  unsigned flags;
+  size_t n = walk_stack(start, pcs, max, &flags);
+  if (HP_UNLIKELY(flags & HP_UNWIND_MODULES_DIED)) {
+    /* A library has gone without our knowing: some rules of this walk may have been its, not of who is there now. */
+    n = walk_stack(start, pcs, max, &flags);
+    flags |= HP_UNWIND_MODULES_DIED;
+  }
+  *out_flags = flags;
+  return n;
 }
 
 /* ---- the rest of the interface ---- */

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ * test_unwind_modules.c - libraries that come and go: rules and modules of one that was unloaded are not those of the one at
+ * its place; nobody waits for the loader, whoever holds its lock; and what is remembered of a module is right.
+ * argv[1]: the directory with the plugins. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
+#include "modules.h"
+#include "walk_compare.h"
+
+enum { ROUNDS = 300, STORM_ROUNDS = 400 };
+
+typedef long (*plugin_function)(void (*function)(void));
+
+static const char *plugin_directory;
+extern void (*plugin_constructor_hook)(void);
+void (*plugin_constructor_hook)(void);
+
+static struct walk_pair pair;
+static void walk_here(void) {
+  walk_both(&pair);
+  __asm__ volatile("");
+}
+static void check_here(void) {
+  walk_check();
+  __asm__ volatile("");
+}
+
+static void *open_plugin(const char *name, plugin_function *out) {
+  char path[PATH_MAX];
+  snprintf(path, sizeof(path), "%s/%s.so", plugin_directory, name);
+  void *handle = dlopen(path, RTLD_NOW);
+  assert_non_null(handle);
+  *out = (plugin_function)(uintptr_t)dlsym(handle, "plugin_call");
+  assert_non_null(*out);
+  return handle;
+}
+
+static bool close_plugin(void *handle) {
+  hp_unwind_before_unload();
+  dlclose(handle);
+  return hp_unwind_after_unload();
+}
+
+static void test_library_at_reused_addresses_has_its_own_rules(void **state) {
+  (void)state;
+  const char *names[] = {"unwind_plugin_small", "unwind_plugin_large"};
+  uintptr_t last = 0;
+  int reused = 0;
+  for (int i = 0; i < ROUNDS; i++) {
+    plugin_function function;
+    void *handle = open_plugin(names[i % 2], &function);
+    reused += (uintptr_t)function == last;
+    last = (uintptr_t)function;
+    function(walk_here);
+    unw_flush_cache(unw_local_addr_space, 0, 0);
+    function(check_here);
+    assert_int_equal(walk_differences, 0);
+    const struct hp_module *module = hp_modules_find(last, 0);
+    assert_non_null(module);
+    assert_non_null(strstr(module->path, names[i % 2]));
+    assert_int_equal(module->died, 0);
+    assert_true(close_plugin(handle));
+    assert_int_equal(module->died, hp_modules_epoch());
+    assert_null(hp_modules_find(last, 0));
+    assert_ptr_equal(hp_modules_find(last, hp_modules_epoch()), module);
+  }
+  assert_true(reused > ROUNDS / 2); /* else this test shows nothing */
+  uint32_t count = 0;
+  for (const struct hp_module *module = hp_modules_first(); module != NULL; module = module->next) count++;
+  assert_true(count < 40); /* a library that comes back is the same module */
+}
+
+/* The program closes a library behind our back: found out at the first walk through whatever is there next. */
+static void test_unload_that_went_unnoticed_is_found_out(void **state) {
+  (void)state;
+  plugin_function function, other;
+  void *handle = open_plugin("unwind_plugin_small", &function);
+  function(walk_here);
+  const struct hp_module *module = hp_modules_find((uintptr_t)function, 0);
+  dlclose(handle);
+  handle = open_plugin("unwind_plugin_other", &other);
+  unw_flush_cache(unw_local_addr_space, 0, 0);
+  other(walk_here);
+  if (other == function) assert_true(pair.flags & HP_UNWIND_MODULES_DIED);
+  assert_true(walk_pair_check(&pair));
+  if (other == function) assert_int_not_equal(module->died, 0);
+  close_plugin(handle);
+  hp_modules_check();
+  assert_int_not_equal(module->died, 0);
+}
+
+static volatile bool storm_is_over;
+
+static void *load_and_unload(void *name) {
+  for (int i = 0; i < STORM_ROUNDS; i++) {
+    plugin_function function;
+    void *handle = open_plugin(name, &function);
+    function(check_here);
+    close_plugin(handle);
+  }
+  return NULL;
+}
+
+static void *walk_all_the_time(void *unused) {
+  (void)unused;
+  uintptr_t first[64], again[64];
+  unsigned flags;
+  while (!storm_is_over) {
+    size_t n = walk_ours(first, 64, &flags);
+    size_t m = walk_ours(again, 64, &flags);
+    if (n != m || flags != 0 || memcmp(first + 1, again + 1, (n - 1) * sizeof(*first)) != 0) hp_add_relaxed(&walk_differences, 1);
+  }
+  return NULL;
+}
+
+static void test_walks_survive_a_storm_of_loading(void **state) {
+  (void)state;
+  unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_NONE);
+  pthread_t walkers[2], loaders[2];
+  const char *names[] = {"unwind_plugin_small", "unwind_plugin_large"};
+  for (int i = 0; i < 2; i++) pthread_create(&walkers[i], NULL, walk_all_the_time, NULL);
+  for (int i = 0; i < 2; i++) pthread_create(&loaders[i], NULL, load_and_unload, (void *)(uintptr_t)names[i]);
+  for (int i = 0; i < 2; i++) pthread_join(loaders[i], NULL);
+  storm_is_over = true;
+  for (int i = 0; i < 2; i++) pthread_join(walkers[i], NULL);
+  assert_int_equal(walk_differences, 0);
+}
+
+/* ---- a held loader lock ---- */
+
+static sem_t is_inside, may_leave;
+
+static int block_in_callback(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)info;
+  (void)size;
+  (void)unused;
+  sem_post(&is_inside);
+  sem_wait(&may_leave);
+  return 1;
+}
+
+static void *hold_loader_lock(void *unused) {
+  (void)unused;
+  dl_iterate_phdr(block_in_callback, NULL);
+  return NULL;
+}
+
+static void block_in_constructor(void) {
+  plugin_constructor_hook = NULL;
+  sem_post(&is_inside);
+  sem_wait(&may_leave);
+}
+
+static void *load_slowly(void *unused) {
+  (void)unused;
+  plugin_function function;
+  plugin_constructor_hook = block_in_constructor;
+  dlclose(open_plugin("unwind_plugin_constructor", &function));
+  return NULL;
+}
+
+static void walk_while(void *(*holder)(void *)) {
+  pthread_t thread;
+  uintptr_t pcs[64];
+  unsigned flags;
+  sem_init(&is_inside, 0, 0);
+  sem_init(&may_leave, 0, 0);
+  pthread_create(&thread, NULL, holder, NULL);
+  sem_wait(&is_inside);
+  alarm(20); /* a walk that waits would wait for ever */
+  for (int i = 0; i < 100; i++) {
+    hp_unwind_flush();
+    assert_true(walk_ours(pcs, 64, &flags) > 3);
+    assert_int_equal(flags, 0);
+    hp_modules_check();
+  }
+  alarm(0);
+  sem_post(&may_leave);
+  pthread_join(thread, NULL);
+}
+
+static void test_nobody_waits_for_a_blocked_dl_iterate_phdr(void **state) {
+  (void)state;
+  walk_while(hold_loader_lock);
+}
+
+static void test_nobody_waits_for_a_blocked_dlopen(void **state) {
+  (void)state;
+  walk_while(load_slowly);
+}
+
+/* ---- what is remembered ---- */
+
+static const struct hp_module *note(uintptr_t address) {
+  bool died = false;
+  const struct hp_module *module = hp_modules_note(address, &died);
+  assert_false(died);
+  return module;
+}
+
+static void test_program_is_known_as_itself(void **state) {
+  (void)state;
+  const struct hp_module *module = note((uintptr_t)&note);
+  assert_non_null(module);
+  assert_true(module->is_executable);
+  assert_false(module->is_vdso);
+  assert_string_equal(module->path, "");
+  assert_ptr_equal(note((uintptr_t)&walk_here), module);
+  assert_true(module->text_start <= (uintptr_t)&note && (uintptr_t)&note < module->text_end);
+}
+
+/* /proc/self/maps has the same line. */
+static void test_text_of_libc_is_as_the_kernel_says(void **state) {
+  (void)state;
+  const struct hp_module *module = note((uintptr_t)dlsym(RTLD_DEFAULT, "qsort"));
+  assert_non_null(module);
+  char line[PATH_MAX + 100];
+  bool is_found = false;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  assert_non_null(maps);
+  while (fgets(line, sizeof(line), maps) != NULL) {
+    unsigned long start, end, offset;
+    char flags[8];
+    if (sscanf(line, "%lx-%lx %7s %lx", &start, &end, flags, &offset) != 4 || start != module->text_start) continue;
+    assert_int_equal(end, module->text_end);
+    assert_int_equal(offset, module->text_offset);
+    assert_int_equal(flags[2], 'x');
+    assert_non_null(strstr(line, module->path));
+    is_found = true;
+  }
+  fclose(maps);
+  assert_true(is_found);
+}
+
+static int find_build_id(struct dl_phdr_info *info, size_t size, void *found) {
+  (void)size;
+  const struct hp_module *module = found;
+  if (strcmp(info->dlpi_name, module->path) != 0) return 0;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
+    const char *notes = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    if (memmem(notes, info->dlpi_phdr[i].p_memsz, module->build_id, module->build_id_size) != NULL) return 1;
+  }
+  return 2;
+}
+
+static void test_build_id_is_the_one_of_the_file(void **state) {
+  (void)state;
+  const struct hp_module *module = note((uintptr_t)dlsym(RTLD_DEFAULT, "qsort"));
+  assert_int_equal(module->build_id_size, 20);
+  assert_int_equal(dl_iterate_phdr(find_build_id, (void *)(uintptr_t)module), 1);
+}
+
+static void test_vdso_is_known_as_such(void **state) {
+  (void)state;
+  uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+  if (vdso == 0) return;
+  const struct hp_module *module = note(vdso + 64);
+  assert_non_null(module);
+  assert_true(module->is_vdso);
+  assert_false(module->is_executable);
+}
+
+static void test_no_module_where_no_object_is(void **state) {
+  (void)state;
+  int on_stack;
+  assert_null(note((uintptr_t)&on_stack));
+  assert_null(note(0));
+  assert_null(note(UINTPTR_MAX));
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_library_at_reused_addresses_has_its_own_rules),
+      cmocka_unit_test(test_unload_that_went_unnoticed_is_found_out),
+      cmocka_unit_test(test_walks_survive_a_storm_of_loading),
+      cmocka_unit_test(test_nobody_waits_for_a_blocked_dl_iterate_phdr),
+      cmocka_unit_test(test_nobody_waits_for_a_blocked_dlopen),
+      cmocka_unit_test(test_program_is_known_as_itself),
+      cmocka_unit_test(test_text_of_libc_is_as_the_kernel_says),
+      cmocka_unit_test(test_build_id_is_the_one_of_the_file),
+      cmocka_unit_test(test_vdso_is_known_as_such),
+      cmocka_unit_test(test_no_module_where_no_object_is),
+  };
+  plugin_directory = argc > 1 ? argv[1] : ".";
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
