@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * elf_reader.h - what an ELF64 file says of itself: build id, program headers, where its function symbols are.
  *
- * Invariants  nothing a file says is believed before it is compared with the file's size; reads go through pread (a file
- * that shrinks under us gives an error, not a fault), the vdso's through memory; work is bounded whatever the file says.
+ * Invariants  nothing a file says is believed before it is compared with the file's size; reads go through pread (a
+ *             file that shrinks under us gives an error, not a fault), the vdso's through memory; work is bounded
+ *             whatever the file says.
  * Callers     elf_symbols, symbols. Signals: async-signal-safe. */
 #ifndef HP_ELF_READER_H
 #define HP_ELF_READER_H

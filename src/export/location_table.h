@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * location_table.h - the distinct frames of a snapshot: a frame is an address (return address minus one) in a module, or a
- * pseudo frame, which is only a name.
+ * location_table.h - the distinct frames of a snapshot: a frame is an address (return address minus one) in a module,
+ * or a pseudo frame, which is only a name.
  *
- * Invariants  frames are numbered 0, 1, 2, ... as they are first met; the pseudo frames are the first HP_PSEUDO_FRAMES.
- * Which of them the file gets, and under which id, the encoder decides later (a frame may be met only at a leaf that is left
- * out). Callers     pprof.c. Signals: async-signal-safe. */
+ * Invariants  frames are numbered 0, 1, 2, ... as they are first met; the pseudo frames are the first
+ *             HP_PSEUDO_FRAMES. Which of them the file gets, and under which id, the encoder decides later (a frame may
+ *             be met only at a leaf that is left out).
+ * Callers     pprof.c. Signals: async-signal-safe. */
 #ifndef HP_LOCATION_TABLE_H
 #define HP_LOCATION_TABLE_H
 

@@ -37,7 +37,7 @@ static void insert(struct hp_pair_table *table, uint64_t a, uint32_t b, uint32_t
   while (table->slots[i].value != 0) i = (i + 1) & table->mask;
   table->slots[i].a = a;
   table->slots[i].b = b;
-  hp_store_release(&table->slots[i].value, value);
+  table->slots[i].value = value;
   table->count++;
 }
 
@@ -51,7 +51,7 @@ static bool grow(struct hp_pair_map *map) {
   for (uint64_t i = 0; old != NULL && i <= old->mask; i++) {
     if (old->slots[i].value != 0) insert(table, old->slots[i].a, old->slots[i].b, old->slots[i].value);
   }
-  hp_store_release(&map->table, table);
+  map->table = table;
   return true;
 }
 

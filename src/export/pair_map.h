@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * pair_map.h - (64 bits, 32 bits) -> a small number, insert-only, in an arena.
  *
- * Invariants  open addressing, at most half full; a value is never 0. The table is one block behind one pointer and a slot's
- *             value is stored last, so a fork in the middle of an insertion leaves the child a whole map (symbols.c keeps
- * one for the life of the process). Callers     the export folder; one owner at a time. Signals     async-signal-safe. */
+ * Invariants  open addressing, at most half full; a value is never 0; a full table is replaced by one twice as large.
+ * Callers     the export folder; one owner at a time.
+ * Signals     async-signal-safe. */
 #ifndef HP_PAIR_MAP_H
 #define HP_PAIR_MAP_H
 

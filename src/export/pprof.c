@@ -348,7 +348,7 @@ static int encode(struct encoder *encoder, const struct hp_pprof_options *option
 
 int hp_pprof_encode(const struct hp_snapshot *snapshot, const struct hp_pprof_options *options, struct hp_arena *arena,
                     struct hp_byte_sink *sink, const char **out_fault) {
-  if (out_fault != NULL) *out_fault = "";
+  if (out_fault != NULL) *out_fault = NULL;
   struct encoder *encoder = hp_arena_alloc(arena, sizeof *encoder);
   struct hp_profile_stream *stream = hp_profile_stream_open(arena, sink, snapshot->kind);
   if (encoder == NULL || stream == NULL) return -ENOMEM;

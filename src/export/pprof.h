@@ -23,8 +23,8 @@ struct hp_pprof_options {
   const char *executable; /* path of the program, for mapping[0] */
 };
 
-/* 0, or a negative errno: -ENOMEM (arena), -EBADMSG (own check failed; *out_fault says what, in the arena), or the sink's.
- */
+/* 0, or a negative errno: -ENOMEM (arena), -EBADMSG (own check failed), or the sink's. *out_fault (if not NULL): what the
+ * own check found, in the arena; NULL for any other end. */
 int hp_pprof_encode(const struct hp_snapshot *snapshot, const struct hp_pprof_options *options, struct hp_arena *arena,
                     struct hp_byte_sink *sink, const char **out_fault);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * pprof_check.h - is this what heapprof means to publish? Reads the wire format of the profile again, piece by piece, by its
- * own small walk (not with the code that wrote it), and keeps only counters and the ranges of the mappings.
+ * pprof_check.h - is this what heapprof means to publish? Reads the wire format of the profile again, piece by piece,
+ * by its own small walk (not with the code that wrote it), and keeps only counters and the ranges of the mappings.
  *
- * Checked     sample types, their units, order and number; ids 1, 2, 3, ... in order; every reference defined before it is
- *             used; string_table[0] empty, strings UTF-8; mapping[0] there, start < limit; a location in its mapping, with
- * an address or a function; a value for each type, 0 <= in use <= allocated (kind heap: allocated 0), no row without a
- * stack, no row that is all zero; period type, default type. Callers     profile_stream feeds what it is about to compress;
- * tests and tools whole buffers. Signals     async-signal-safe. Input may be any bytes. */
+ * Checked     sample types, their units, order and number; ids 1, 2, 3, ... in order; every reference defined before it
+ *             is used; string_table[0] empty, strings UTF-8; mapping[0] there, start < limit; a location in its
+ *             mapping, with an address or a function; a value for each type, 0 <= in use <= allocated (kind heap:
+ *             allocated 0), no row without a stack, no row that is all zero; period type, default type.
+ * Callers     profile_stream feeds what it is about to compress; tests and tools whole buffers.
+ * Signals     async-signal-safe. Input may be any bytes. */
 #ifndef HP_PPROF_CHECK_H
 #define HP_PPROF_CHECK_H
 

@@ -155,3 +155,7 @@ void hp_file_sink_abort(struct hp_file_sink *sink) {
   finish(sink);
   hp_sys_unlink(sink->temporary);
 }
+
+void hp_file_sink_forget(struct hp_file_sink *sink) {
+  if (sink->fd >= 0) finish(sink);
+}

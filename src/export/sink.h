@@ -25,6 +25,8 @@ int hp_file_sink_open(struct hp_file_sink *sink, const char *path);
 int hp_file_sink_commit(struct hp_file_sink *sink);
 /* Close and remove the temporary file; nothing to do after commit or a failed open. */
 void hp_file_sink_abort(struct hp_file_sink *sink);
+/* In a child that was forked while the parent wrote: close the child's descriptor, leave the file to the parent. */
+void hp_file_sink_forget(struct hp_file_sink *sink);
 
 #ifdef HEAPPROF_TESTING
 /* Faults to inject, each a positive errno, 0: none. */

@@ -40,7 +40,7 @@ static void link_entry(struct hp_interner_table *table, uint32_t id) {
   uint32_t mask = 2 * table->capacity - 1;
   uint32_t i = table->entries[id].hash & mask;
   while (table->slots[i] != 0) i = (i + 1) & mask;
-  hp_store_release(&table->slots[i], id);
+  table->slots[i] = id;
 }
 
 static bool grow(struct hp_string_interner *interner) {
@@ -59,7 +59,7 @@ static bool grow(struct hp_string_interner *interner) {
     table->count = old->count;
     for (uint32_t id = 1; id < table->count; id++) link_entry(table, id);
   }
-  hp_store_release(&interner->table, table);
+  interner->table = table;
   return true;
 }
 
@@ -102,7 +102,7 @@ uint32_t hp_string_interner_add(struct hp_string_interner *interner, const char 
   struct hp_interner_table *table = interner->table;
   id = table->count;
   table->entries[id] = (struct entry){.bytes = bytes, .length = (uint32_t)n, .hash = hash};
-  hp_store_release(&table->count, id + 1);
+  table->count = id + 1;
   link_entry(table, id);
   return id;
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * string_interner.h - strings by number: 0 is "", then 1, 2, 3, ... in the order in which they came; equal strings share
- * one.
+ * string_interner.h - strings by number: 0 is "", then 1, 2, 3, ... as they came; equal strings share a number.
  *
- * Invariants  every string is valid UTF-8, at most HP_STRING_BYTES_MAX long (the rest is cut off) and never moves. Numbers
- * and look-up are one block behind one pointer: a fork in the middle of an insertion leaves the child a whole table
- *             (symbols.c keeps one for the life of the process).
+ * Invariants  every string is valid UTF-8, at most HP_STRING_BYTES_MAX long (the rest is cut off) and never moves.
  * Ownership   a valid string that came with `borrow` is not copied: it must outlive the interner.
  * Callers     the export folder; one owner at a time.
  * Signals     async-signal-safe. */

@@ -2,12 +2,12 @@
  * symbols.h - names of functions from ELF symbol tables (.symtab, else .dynsym), remembered for later dumps.
  *
  * Invariants  an answer once found, "unknown" too, is kept for the life of the process (own arena, counted, up to the
- * ceiling of heap.h; beyond it names live in the dump's arena and are looked up again). A module's file is opened at most
- *             once a dump, only when it has an address without an answer, and believed only if its build id is the module's,
- *             or, where there is none, if its headers are the ones in memory.
+ *             ceiling of heap.h; beyond it names live in the dump's arena and are looked up again). A module's file is
+ *             opened at most once a dump, only when it has an address without an answer, and believed only if its
+ *             build id is the module's, or, where there is none, if its headers are the ones in memory.
  * Callers     the encoder, one dump at a time.
- * Signals     async-signal-safe: raw open, fstat, pread, close; nothing is mapped, a file may shrink while it is read.
- * Fork        at any moment: what is remembered is whole at every step (pair_map.h, string_interner.h). */
+ * Signals     async-signal-safe: raw open, fstat, pread, close; nothing is mapped, a file may shrink meanwhile.
+ * Fork        a child keeps what is remembered; forked in the middle of a dump it forgets. */
 #ifndef HP_SYMBOLS_H
 #define HP_SYMBOLS_H
 

@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
   size_t memory = 0;
   for (size_t i = 0; i <= rounds; i++) {
     struct hp_arena arena = {0};
-    const char *fault;
+    const char *fault = NULL;
     double start = cpu_ms();
     int status = hp_file_sink_open(&sink, path);
     if (status == 0) status = hp_pprof_encode(&snapshot, &options, &arena, &sink.base, &fault);
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
     hp_arena_reset(&arena);
     times[i] = cpu_ms() - start;
     if (status != 0) {
-      fprintf(stderr, "bench_encode: %s %s\n", strerror(-status), fault);
+      fprintf(stderr, "bench_encode: %s %s\n", strerror(-status), fault != NULL ? fault : "");
       return 1;
     }
   }

@@ -46,7 +46,7 @@ struct decoded encode_and_decode(const struct hp_snapshot *snapshot, const struc
   const char *fault = NULL;
   memory_sink_init(&sink);
   int status = hp_pprof_encode(snapshot, options, &arena, &sink.base, &fault);
-  if (status != 0) print_error("encode: %d \"%s\"\n", status, fault);
+  if (status != 0) print_error("encode: %d \"%s\"\n", status, fault != NULL ? fault : "");
   assert_int_equal(status, 0);
   struct decoded decoded;
   decoded.raw = gunzip(sink.bytes, sink.length, &decoded.raw_length);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "export_test.h"
@@ -222,6 +223,23 @@ static void test_descriptor_that_became_another_file_is_left_alone(void **state)
   assert_int_equal(count_files(), 1);
 }
 
+static void test_forked_child_leaves_the_file_to_its_parent(void **state) {
+  (void)state;
+  assert_int_equal(hp_file_sink_open(&sink, path), 0);
+  int status = -1;
+  pid_t child = fork();
+  if (child == 0) {
+    hp_file_sink_forget(&sink);
+    hp_file_sink_abort(&sink); /* nothing to do any more */
+    _exit(sink.fd == -1 ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_int_equal(sink.base.write(&sink.base, "profile", 7), 0);
+  assert_int_equal(hp_file_sink_commit(&sink), 0);
+  expect_content(path, "profile");
+}
+
 static void test_two_sinks_at_once_have_names_of_their_own(void **state) {
   (void)state;
   static struct hp_file_sink second;
@@ -285,6 +303,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_failures_leave_nothing_and_are_reported, setup, teardown),
       cmocka_unit_test_setup_teardown(test_short_interrupted_and_delayed_writes_go_on, setup, teardown),
       cmocka_unit_test_setup_teardown(test_descriptor_that_became_another_file_is_left_alone, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_forked_child_leaves_the_file_to_its_parent, setup, teardown),
       cmocka_unit_test_setup_teardown(test_two_sinks_at_once_have_names_of_their_own, setup, teardown),
       cmocka_unit_test_setup_teardown(test_path_without_a_directory_is_in_the_current_one, setup, teardown),
       cmocka_unit_test_setup_teardown(test_full_file_system_is_reported_and_left_clean, setup, teardown),

@@ -99,6 +99,16 @@ static void test_answers_are_remembered_when_the_file_is_gone(void **state) {
   assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 5, NULL), "late"); /* an address never asked for */
 }
 
+static void test_forgotten_answers_are_looked_up_again(void **state) {
+  (void)state;
+  const struct hp_module *library = make_library("before");
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 4, NULL), "before");
+  hp_symbols_forget();
+  assert_int_equal(hp_symbols_bytes(), 0);
+  make_library("after");
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 4, NULL), "after");
+}
+
 static void test_same_address_in_two_modules_has_two_answers(void **state) {
   (void)state;
   const struct hp_module *first = make_library("first");
@@ -253,6 +263,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_name_comes_from_the_file_of_the_module, setup, teardown),
       cmocka_unit_test_setup_teardown(test_file_of_another_build_is_not_believed, setup, teardown),
       cmocka_unit_test_setup_teardown(test_answers_are_remembered_when_the_file_is_gone, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_forgotten_answers_are_looked_up_again, setup, teardown),
       cmocka_unit_test_setup_teardown(test_same_address_in_two_modules_has_two_answers, setup, teardown),
       cmocka_unit_test_setup_teardown(test_many_queries_of_many_modules_in_any_order, setup, teardown),
       cmocka_unit_test_setup_teardown(test_program_is_read_though_its_path_is_wrong, setup, teardown),
