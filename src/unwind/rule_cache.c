@@ -10,11 +10,10 @@ enum {
   HP_RULE_ENTRIES_MAX = 1 << 16,                   /* 1 MiB in all */
 };
 
-/* Every look-up misses. */
 static uint64_t empty_entry;
-static struct hp_rule_table empty_table = {.index_mask = 0, .first = &empty_entry, .second = &empty_entry};
+struct hp_rule_table hp_rule_table_empty = {.index_mask = 0, .first = &empty_entry, .second = &empty_entry};
 
-struct hp_rule_cache hp_rule_cache = {.current = &empty_table};
+struct hp_rule_cache hp_rule_cache = {.current = &hp_rule_table_empty};
 
 static struct hp_lock cache_lock;
 static struct hp_rule_table *real_table; /* NULL before the first insert; all below: under the lock */
@@ -110,7 +109,7 @@ void hp_rule_cache_suspend(void) {
   hp_lock_acquire(&cache_lock);
   suspensions++;
   hp_store_release(&hp_rule_cache.generation, hp_rule_cache.generation + 1);
-  __atomic_store_n(&hp_rule_cache.current, &empty_table, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&hp_rule_cache.current, &hp_rule_table_empty, __ATOMIC_SEQ_CST);
   hp_lock_release(&cache_lock);
 }
 

@@ -30,8 +30,11 @@ struct hp_rule_cache {
   uint32_t generation;           /* grows with every flush */
 };
 extern struct hp_rule_cache hp_rule_cache;
+extern struct hp_rule_table hp_rule_table_empty; /* every look-up misses */
 
 static inline const struct hp_rule_table *hp_rule_table_load(void) { return hp_load_acquire(&hp_rule_cache.current); }
+
+static inline bool hp_rule_table_is_empty(const struct hp_rule_table *table) { return table == &hp_rule_table_empty; }
 
 /* The key of the row for the instruction before a return address is the return address; that of an interrupted pc is the
  * next possible one. 0 is no key. */

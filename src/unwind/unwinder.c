@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "modules.h"
 #include "object_find.h"
+#include "remembered.h"
 #include "rule_cache.h"
 #include "slow_step.h"
 #include "stack_bounds.h"
@@ -307,25 +308,85 @@ static void walk_begin(struct walk *walk, const struct hp_frame_start *start) {
   hp_stack_enter(walk->sp, &walk->range);
 }
 
-HP_READS_STACK static size_t walk_stack(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
-  const struct hp_rule_table *table = hp_rule_table_load();
+enum walk_mode {
+  WALK_PLAIN,
+  WALK_RECORDING, /* every frame's state goes into the record */
+  WALK_REUSING,   /* frames found in the record are taken from it */
+};
+
+/* The stretch of the record from *at, whose state is the walk's, as far as the slots still hold what they held: its frames are
+ * reported, *at becomes the last one reached, which is not reported yet. Returns the new end of the output. */
+HP_READS_STACK static inline uintptr_t *take_stretch(const struct hp_remembered_frame **at, uintptr_t *out,
+                                                     const uintptr_t *end) {
+  const struct hp_remembered_frame *frame = *at;
+  for (;; frame++) {
+    const struct hp_remembered_frame *next = frame + 1;
+    uintptr_t cfa = frame->sp + frame->cfa_distance;
+    if (next->sp != cfa || out == end) break;
+    const uintptr_t *fp_slot = (const uintptr_t *)(cfa - frame->fp_words * sizeof(uintptr_t));
+    if (frame->fp_words == 0) fp_slot = &next->fp;
+    if (hp_arch_strip_pc(*(const uintptr_t *)HP_RA_SLOT(cfa, frame->fp_words)) != next->key || *fp_slot != next->fp) break;
+    *out = frame->key;
+    out += frame->is_reported;
+  }
+  *at = frame;
+  return out;
+}
+
+static inline void remember(struct hp_remembered *record, uintptr_t key, uintptr_t sp, uintptr_t fp, uintptr_t cfa,
+                            uint64_t rule) {
+  uintptr_t distance = cfa - sp;
+  hp_remembered_add(record, (struct hp_remembered_frame){
+                                .key = key,
+                                .sp = sp,
+                                .fp = fp,
+                                .cfa_distance = distance <= UINT32_MAX ? (uint32_t)distance : 0,
+                                .fp_words = (uint16_t)hp_rule_fp_words(rule),
+                                .is_reported = hp_rule_kind(rule) <= HP_RULE_FP,
+                            });
+}
+
+/* After a special step: linked only if it was a plain one on the thread's own stack. */
+static HP_NOINLINE void remember_special(const struct walk *walk, struct hp_remembered *record, uint64_t rule, uintptr_t key,
+                                         uintptr_t sp, uintptr_t fp, bool goes_on) {
+  uintptr_t own_end = hp_stack_own_tls.range.hi;
+  bool is_linked = goes_on && hp_rule_kind(rule) <= HP_RULE_FP_OWN && walk->range.hi == own_end && walk->sp > sp;
+  if (sp < own_end) remember(record, key, sp, fp, is_linked ? walk->sp : sp, rule);
+}
+
+HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(struct walk *walk, uintptr_t *pcs, size_t max,
+                                                                              const struct hp_rule_table *table,
+                                                                              enum walk_mode mode,
+                                                                              struct hp_remembered *record) {
   const uint64_t index_mask = table->index_mask;
   const uint64_t *const first = table->first;
+  const struct hp_remembered_frame *at = mode == WALK_REUSING ? record->frames : NULL;
+  size_t copied = 0;
   uintptr_t *out = pcs;
   uintptr_t *const end = pcs + max;
-  struct walk walk;
-  walk_begin(&walk, start);
-  walk.begin = pcs;
-  walk.end = end;
-  uintptr_t key = walk.key;
-  uintptr_t sp = walk.sp;
-  uintptr_t fp = walk.fp;
+  uintptr_t key = walk->key;
+  uintptr_t sp = walk->sp;
+  uintptr_t fp = walk->fp;
+  walk->begin = pcs;
+  walk->end = end;
   for (;;) {
+    if (mode == WALK_REUSING) {
+      while (at->sp < sp) at++;
+      if (at->sp == sp && at->key == key && at->fp == fp) {
+        const uintptr_t *before = out;
+        out = take_stretch(&at, out, end);
+        copied += (size_t)(out - before);
+        key = at->key;
+        sp = at->sp;
+        fp = at->fp;
+        at++;
+      }
+    }
     size_t index = hp_rule_index(key, index_mask);
     uint64_t rule = hp_load_relaxed(&first[index]);
     if (HP_UNLIKELY(!hp_rule_matches(rule, key))) {
       rule = hp_load_relaxed(&table->second[index]);
-      if (!hp_rule_matches(rule, key)) rule = read_rule(&walk, key);
+      if (!hp_rule_matches(rule, key)) rule = read_rule(walk, key);
     }
     uintptr_t cfa = sp + hp_rule_cfa_bytes(rule);
     uintptr_t fp_words = hp_rule_fp_words(rule);
@@ -333,34 +394,69 @@ HP_READS_STACK static size_t walk_stack(const struct hp_frame_start *start, uint
       cfa = hp_rule_kind(rule) == HP_RULE_FP && fp % sizeof(uintptr_t) == 0 ? fp + hp_rule_cfa_bytes(rule) : 0; /* 0: below */
     }
     uintptr_t fp_slot = cfa - fp_words * sizeof(uintptr_t);
-    if (HP_UNLIKELY(cfa <= sp || cfa > walk.range.hi || fp_slot < walk.range.lo || out == end)) {
-      walk.key = key;
-      walk.sp = sp;
-      walk.fp = fp;
-      walk.out = out;
-      bool goes_on = step_special(&walk, rule);
-      out = walk.out;
+    if (HP_UNLIKELY(cfa <= sp || cfa > walk->range.hi || fp_slot < walk->range.lo || out == end)) {
+      walk->key = key;
+      walk->sp = sp;
+      walk->fp = fp;
+      walk->out = out;
+      bool goes_on = step_special(walk, rule);
+      if (mode == WALK_RECORDING) remember_special(walk, record, rule, key, sp, fp, goes_on);
+      out = walk->out;
       if (!goes_on) break;
-      key = walk.key;
-      sp = walk.sp;
-      fp = walk.fp;
+      key = walk->key;
+      sp = walk->sp;
+      fp = walk->fp;
       continue;
     }
+    if (mode == WALK_RECORDING) remember(record, key, sp, fp, walk->range.hi == hp_stack_own_tls.range.hi ? cfa : sp, rule);
     *out++ = key;
     key = hp_arch_strip_pc(*(const uintptr_t *)HP_RA_SLOT(cfa, fp_words));
     if (fp_words != 0) fp = *(const uintptr_t *)fp_slot;
     sp = cfa;
   }
+  size_t total = (size_t)(out - pcs);
+  if (mode == WALK_REUSING) hp_remembered_judge(record, total, copied);
+  return total;
+}
+
+static HP_NOINLINE size_t walk_recording(struct walk *walk, uintptr_t *pcs, size_t max, const struct hp_rule_table *table,
+                                         struct hp_remembered *record) {
+  hp_remembered_begin(record, walk->generation);
+  size_t n = walk_stack(walk, pcs, max, table, WALK_RECORDING, record);
+  hp_remembered_end(record);
+  return n;
+}
+
+static HP_NOINLINE size_t walk_plain(struct walk *walk, uintptr_t *pcs, size_t max, const struct hp_rule_table *table) {
+  return walk_stack(walk, pcs, max, table, WALK_PLAIN, NULL);
+}
+
+static size_t walk_once(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
+  const struct hp_rule_table *table = hp_rule_table_load();
+  struct walk walk;
+  walk_begin(&walk, start);
+  size_t n;
+  struct hp_remembered *record = NULL;
+  /* Elsewhere than on the thread's own stack slots cannot be read unchecked; without a table rules are not to be trusted. */
+  bool is_own_stack = walk.range.hi == hp_stack_own_tls.range.hi;
+  if (is_own_stack && !hp_rule_table_is_empty(table)) record = hp_remembered_get();
+  if (record == NULL) {
+    n = walk_plain(&walk, pcs, max, table);
+  } else if (record->is_due || record->generation != walk.generation) {
+    n = walk_recording(&walk, pcs, max, table, record);
+  } else {
+    n = walk_stack(&walk, pcs, max, table, WALK_REUSING, record);
+  }
   *out_flags = walk.flags;
-  return (size_t)(out - pcs);
+  return n;
 }
 
 size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
   unsigned flags;
-  size_t n = walk_stack(start, pcs, max, &flags);
+  size_t n = walk_once(start, pcs, max, &flags);
   if (HP_UNLIKELY(flags & HP_UNWIND_MODULES_DIED)) {
     /* A library has gone without our knowing: some rules of this walk may have been its, not of who is there now. */
-    n = walk_stack(start, pcs, max, &flags);
+    n = walk_once(start, pcs, max, &flags);
     flags |= HP_UNWIND_MODULES_DIED;
   }
   *out_flags = flags;
@@ -382,8 +478,9 @@ bool hp_unwind_after_unload(void) {
 void hp_unwind_get_stats(struct hp_unwind_stats *out) {
   out->rule_misses = hp_load_relaxed(&stats.rule_misses);
   out->slow_walks = hp_load_relaxed(&stats.slow_walks);
-  out->prefix_reuses = hp_load_relaxed(&stats.prefix_reuses);
-  out->cache_bytes = hp_rule_cache_bytes();
+  size_t record_bytes;
+  hp_remembered_get_stats(&out->prefix_reuses, &record_bytes);
+  out->cache_bytes = hp_rule_cache_bytes() + record_bytes;
 }
 
 void hp_unwind_lock_all(void) {

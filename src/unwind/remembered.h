@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ * remembered.h - each thread's last recorded walk, so that the next one need not walk what has not changed.
+ *
+ * A walk is a function of the state at a frame (pc, sp, frame register), of the rules, and of the words the frames above load:
+ * return addresses and saved frame registers. If a frame's state equals a remembered one and a slot still holds what it held,
+ * the next frame's state is the remembered one, exactly. Comparing slots is independent loads; walking is a chain of them.
+ *
+ *   entry i: state of a frame (key, sp, fp), and the step from it: cfa, fp_words
+ *   linked to entry i + 1 when that one's sp is the cfa; entries ascend by sp; after the last one stands sp = UINTPTR_MAX
+ *
+ * Invariants  all entries lie on the thread's own stack (stack_bounds.h): between a live sp and its end everything is mapped,
+ *             so slots are read unchecked. An entry whose step was not a plain one has cfa 0 and links to nothing.
+ *             A record is good for one generation of the rules; it is neither made nor used while an unload is under way.
+ * Threads     a record belongs to the thread whose thread pointer it is filed under: two live threads never share one. A thread
+ *             that reuses a dead one's thread pointer takes over its record, which is as good as any (it is verified anyway).
+ * Memory      private heap, 8 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without.
+ * Signals     not re-entered (callers' section). Fork: the child's thread has the same thread pointer. */
+#ifndef HP_REMEMBERED_H
+#define HP_REMEMBERED_H
+
+#include "compiler.h"
+
+enum {
+  HP_REMEMBERED_FRAMES_MAX = 255, /* the default depth is 128; deeper stacks are remembered up to here */
+  HP_REMEMBERED_THREADS_MAX = 256,
+  HP_REMEMBERED_BAD_WALKS_MAX = 64,
+};
+
+struct hp_remembered_frame {
+  uintptr_t key;
+  uintptr_t sp;
+  uintptr_t fp;
+  uint32_t cfa_distance; /* of the next frame's sp from this one's; 0: no link */
+  uint16_t fp_words;     /* 0: the step leaves fp alone */
+  uint16_t is_reported;  /* 0: a frame of heapprof's own */
+};
+
+struct hp_remembered {
+  uintptr_t owner; /* thread pointer */
+  uint32_t generation;
+  uint32_t count;
+  uint32_t bad_walks;     /* since the last recording: walks of which less than half was taken over */
+  uint32_t bad_walks_max; /* so many bring about the next recording; doubles while that does not help */
+  bool is_due;            /* the next walk records */
+  uint64_t reuses;        /* walks in which something was taken over; written by the owner, read by all */
+  struct hp_remembered_frame frames[HP_REMEMBERED_FRAMES_MAX + 1];
+};
+
+enum { HP_REMEMBERED_FIRST_WALK = 3 }; /* a thread that samples once or twice needs no record */
+
+struct hp_remembered_own {
+  struct hp_remembered *record; /* NULL: none yet, or none to be had */
+  uint32_t walks;               /* counted up to HP_REMEMBERED_FIRST_WALK, when the record is asked for */
+};
+extern __thread struct hp_remembered_own hp_remembered_tls HP_TLS;
+
+void hp_remembered_claim(struct hp_remembered_own *own);
+
+/* This thread's record, or NULL. */
+static inline struct hp_remembered *hp_remembered_get(void) {
+  struct hp_remembered_own *own = &hp_remembered_tls;
+  if (HP_UNLIKELY(own->record == NULL && own->walks <= HP_REMEMBERED_FIRST_WALK) && own->walks++ == HP_REMEMBERED_FIRST_WALK) {
+    hp_remembered_claim(own);
+  }
+  return own->record;
+}
+
+/* An empty record for this generation. */
+void hp_remembered_begin(struct hp_remembered *record, uint32_t generation);
+
+/* Remember one more frame. Ignored when full, and when sp does not ascend. */
+static inline void hp_remembered_add(struct hp_remembered *record, struct hp_remembered_frame frame) {
+  uint32_t n = record->count;
+  if (n == HP_REMEMBERED_FRAMES_MAX || (n > 0 && frame.sp <= record->frames[n - 1].sp)) return;
+  record->frames[n] = frame;
+  record->count = n + 1;
+}
+
+void hp_remembered_end(struct hp_remembered *record);
+
+/* How a walk went that used the record: of `total` frames `copied` were taken over. */
+static inline void hp_remembered_judge(struct hp_remembered *record, size_t total, size_t copied) {
+  if (copied > 0) hp_store_relaxed(&record->reuses, record->reuses + 1);
+  if (HP_LIKELY(copied * 2 >= total)) {
+    record->bad_walks = 0;
+    record->bad_walks_max = 1;
+  } else if (++record->bad_walks >= record->bad_walks_max) {
+    record->is_due = true;
+    record->bad_walks = 0;
+    if (record->bad_walks_max < HP_REMEMBERED_BAD_WALKS_MAX) record->bad_walks_max *= 2;
+  }
+}
+
+/* Sums over all threads. */
+void hp_remembered_get_stats(uint64_t *out_reuses, size_t *out_bytes);
+
+#endif
