@@ -10,6 +10,13 @@ static bool is_in_text(const struct hp_module *module, uintptr_t address) {
   return address >= module->text_start && address < module->text_end;
 }
 
+/* A module that was loaded when the encode began; it may have gone meanwhile. */
+static const struct hp_module *find_open(const struct hp_location_table *table, uintptr_t address) {
+  const struct hp_module *module = hp_modules_find(address, 0);
+  if (module == NULL && hp_modules_epoch() != table->start_epoch) module = hp_modules_find(address, table->start_epoch + 1);
+  return module;
+}
+
 /* The modules loaded now are asked for again and again: the last few answers first. */
 static const struct hp_module *find_loaded(struct hp_location_table *table, uintptr_t address) {
   const struct hp_module *found = NULL;
@@ -20,7 +27,7 @@ static const struct hp_module *find_loaded(struct hp_location_table *table, uint
     found = NULL;
   }
   if (found == NULL) {
-    found = hp_modules_find(address, 0);
+    found = find_open(table, address);
     if (found == NULL || !is_in_text(found, address)) return NULL;
     if (i == HP_RECENT_MODULES) i--;
   }
@@ -59,6 +66,7 @@ bool hp_location_table_init(struct hp_location_table *table, struct hp_arena *ar
   table->by_pc.arena = arena;
   table->by_address.arena = arena;
   table->has_epochs = has_epochs;
+  table->start_epoch = hp_modules_epoch();
   for (size_t i = 0; i < HP_PSEUDO_FRAMES; i++) {
     if (append(table, (struct hp_frame){.name = NAMES[i]}) == HP_FRAME_NONE) return false;
   }

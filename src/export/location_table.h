@@ -33,6 +33,7 @@ struct hp_location_table {
   bool has_epochs;                                   /* some stacks are closed: one address may be in several modules */
   struct hp_pair_map by_pc;                          /* (pc, epoch) -> number + 1 */
   struct hp_pair_map by_address;                     /* (address, module index + 1) -> number + 1; only if has_epochs */
+  uint32_t start_epoch;                              /* modules' epoch when the encode began: what is open was open then */
   const struct hp_module *recent[HP_RECENT_MODULES]; /* answers for epoch 0, latest first */
 };
 

@@ -12,11 +12,19 @@ static struct hp_module modules[FAKE_MODULES_MAX];
 static unsigned module_count;
 static uint32_t next_index; /* never again the same: names are remembered by it */
 static unsigned note_count;
+static uint32_t death_epoch;
+static struct hp_module *doomed;
 
 void fake_modules_reset(void) {
   module_count = 0;
   note_count = 0;
+  death_epoch = 0;
+  doomed = NULL;
 }
+
+void fake_modules_kill_later(struct hp_module *module) { doomed = module; }
+
+uint32_t hp_modules_epoch(void) { return death_epoch; }
 
 unsigned fake_modules_notes(void) { return note_count; }
 
@@ -94,6 +102,7 @@ const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
 const struct hp_module *hp_modules_first(void) { return module_count == 0 ? NULL : &modules[module_count - 1]; }
 
 const struct hp_module *hp_modules_find(uintptr_t pc, uint32_t epoch) {
+  if (doomed != NULL && doomed->died == 0 && pc >= doomed->map_start && pc < doomed->map_end) doomed->died = ++death_epoch;
   for (const struct hp_module *module = hp_modules_first(); module != NULL; module = module->next) {
     if (pc < module->map_start || pc >= module->map_end) continue;
     bool is_covered = epoch == 0 ? module->died == 0 : module->born < epoch && (module->died == 0 || epoch <= module->died);

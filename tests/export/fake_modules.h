@@ -11,6 +11,8 @@ void fake_modules_reset(void);
 struct hp_module *fake_modules_add(struct hp_module module);
 /* Registers the object the loader has at pc, as the real one would. */
 struct hp_module *fake_modules_add_loaded(uintptr_t pc);
+/* The module goes at the next look for an address of it. */
+void fake_modules_kill_later(struct hp_module *module);
 /* Calls of hp_modules_note since the reset. */
 unsigned fake_modules_notes(void);
 

@@ -72,6 +72,18 @@ static void test_row_of_an_unloaded_library_still_belongs_to_it(void **state) {
   decoded_free(&decoded);
 }
 
+static void test_library_unloaded_while_the_encode_runs_is_still_found(void **state) {
+  (void)state;
+  fake_modules_kill_later(add_library(PLACE, "/lib/leaving.so", 1, 0, 0));
+  const uintptr_t pcs[] = {PLACE + 0x101, 0x4321};
+  struct hp_row row = row_of(pcs, 2, 0);
+  struct hp_snapshot snapshot = snapshot_of(&row, 1);
+  struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
+  assert_string_equal(string_of(&decoded, mapping_of(&decoded, 0, 0)->filename), "/lib/leaving.so");
+  assert_null(mapping_of(&decoded, 0, 1));
+  decoded_free(&decoded);
+}
+
 static void test_one_library_at_two_epochs_is_one_location(void **state) {
   (void)state;
   add_library(PLACE, "/lib/first.so", 1, 0, 0);
@@ -257,6 +269,7 @@ static void test_which_names_are_operator_new(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_row_of_an_unloaded_library_still_belongs_to_it, setup),
+      cmocka_unit_test_setup(test_library_unloaded_while_the_encode_runs_is_still_found, setup),
       cmocka_unit_test_setup(test_one_library_at_two_epochs_is_one_location, setup),
       cmocka_unit_test_setup(test_same_build_loaded_again_over_itself_is_one_mapping, setup),
       cmocka_unit_test_setup(test_other_builds_of_a_path_never_overlap_in_the_file, setup),
