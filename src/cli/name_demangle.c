@@ -9,6 +9,7 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli_memory.h"
@@ -37,12 +38,27 @@ static bool run_demanglers(const char *name, struct output *output) {
   return strncmp(name, "_Z", 2) == 0 && cplus_demangle_v3_callback(name, options, collect, output);
 }
 
+/* Where the compiler's marks of a clone begin (foo.constprop.0, foo.part.1.cold): the clone is the function, for a reader. */
+static size_t length_without_clone(const char *name) {
+  static const char *const marks[] = {".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm."};
+  size_t length = strlen(name);
+  for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+    const char *mark = strstr(name, marks[i]);
+    if (mark != NULL && (size_t)(mark - name) < length) length = (size_t)(mark - name);
+  }
+  return length;
+}
+
 char *hp_demangle(const char *name) {
   static struct output output; /* too large for the stack */
   if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R')) return NULL;
   if (strlen(name) > MANGLED_BYTES_MAX) return NULL;
   output.used = 0;
-  if (!run_demanglers(name, &output) || output.used == 0) return NULL;
+  char *whole = hp_strdup(name);
+  whole[length_without_clone(name)] = '\0';
+  bool is_mangled = run_demanglers(whole, &output) && output.used != 0;
+  free(whole);
+  if (!is_mangled) return NULL;
   output.text[output.used] = '\0';
   return hp_strdup(output.text);
 }

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "cli_memory.h"
+#include "id_map.h"
 
 enum { NESTING_MAX = 64, BUILD_ID_BYTES_MAX = 64, OVERLAPS_MAX = 64 };
 
@@ -57,8 +58,11 @@ struct hp_symbol_module {
   struct symbol *symbols;
   size_t symbol_count, symbol_capacity;
   bool has_symbols;
-  char **joined; /* file names made absolute */
-  size_t joined_count, joined_capacity;
+  bool is_debug_only;        /* the ELF file at hand has no code, only what is known about it */
+  struct hp_id_map qualified; /* offset of a function's entry -> its name in texts */
+  struct hp_id_map file_names; /* address of a name in the line table -> the same made absolute, in texts */
+  char **texts;
+  size_t text_count, text_capacity;
 };
 
 static int compare_ranges(const void *a, const void *b) {
@@ -168,6 +172,18 @@ static void find_units(struct hp_symbol_module *module) {
   range_sort(&module->unit_ranges);
 }
 
+/* objcopy --only-keep-debug leaves the sections of code in the table, without bytes. */
+static bool has_code(Elf *elf) {
+  GElf_Shdr header;
+  bool seen = false;
+  for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+    if (gelf_getshdr(section, &header) == NULL || (header.sh_flags & SHF_EXECINSTR) == 0) continue;
+    if (header.sh_type != SHT_NOBITS) return true;
+    seen = true;
+  }
+  return !seen; /* no section table at all: a stripped binary */
+}
+
 struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *build_id, const char *debug_path,
                                                const char **why) {
   struct stat status;
@@ -186,6 +202,7 @@ struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *bui
   if (module->elf != NULL) {
     *why = "another build id";
     if (build_id_fits(module->module, build_id)) {
+      module->is_debug_only = !has_code(module->elf);
       module->dwarf = dwfl_module_getdwarf(module->module, &module->dwarf_bias);
       if (module->dwarf != NULL) find_units(module);
       return module;
@@ -201,8 +218,10 @@ void hp_symbol_module_close(struct hp_symbol_module *module) {
   free(module->units);
   free(module->unit_ranges.ranges);
   free(module->symbols);
-  for (size_t i = 0; i < module->joined_count; i++) free(module->joined[i]);
-  free(module->joined);
+  for (size_t i = 0; i < module->text_count; i++) free(module->texts[i]);
+  free(module->texts);
+  hp_id_map_free(&module->qualified);
+  hp_id_map_free(&module->file_names);
   if (module->dwfl != NULL) dwfl_end(module->dwfl);
   free(module->debug_path);
   free(module);
@@ -232,12 +251,11 @@ static void index_functions(struct range_list *list, Dwarf_Die *parent, unsigned
   } while (dwarf_siblingof(&child, &child) == 0);
 }
 
-static const char *system_name(Dwarf_Die *die) {
+static const char *linkage_name(Dwarf_Die *die) {
   Dwarf_Attribute attribute;
   Dwarf_Attribute *found = dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute);
   if (found == NULL) found = dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute);
-  const char *name = found != NULL ? dwarf_formstring(found) : NULL;
-  return name != NULL ? name : dwarf_diename(die);
+  return found != NULL ? dwarf_formstring(found) : NULL;
 }
 
 static int64_t declared_line(Dwarf_Die *die) {
@@ -254,20 +272,48 @@ static int64_t number(Dwarf_Die *die, unsigned name) {
   return value <= INT32_MAX ? (int64_t)value : 0;
 }
 
-/* Names relative to where the compiler ran get that folder in front; equal ones share one string. */
+static uint32_t keep_text(struct hp_symbol_module *module, char *text) {
+  hp_array_reserve(&module->texts, &module->text_capacity, module->text_count + 1, sizeof *module->texts);
+  module->texts[module->text_count] = text;
+  return (uint32_t)module->text_count++;
+}
+
+/* Takes "./", "//" and "folder/.." out of a path, as pprof does, so that names compare. In place. */
+static void clean_path(char *path) {
+  bool is_rooted = path[0] == '/';
+  char *to = path + is_rooted, *floor = to;
+  for (const char *from = path; *from != '\0';) {
+    size_t length = strcspn(from, "/");
+    if (length == 0 || (length == 1 && from[0] == '.')) {
+      /* nothing */
+    } else if (length == 2 && from[0] == '.' && from[1] == '.' && to > floor) {
+      while (to > floor && *--to != '/') {
+      }
+    } else if (!(length == 2 && from[0] == '.' && from[1] == '.' && is_rooted)) {
+      bool is_up = length == 2 && from[0] == '.' && from[1] == '.';
+      if (to > path + is_rooted) *to++ = '/';
+      memmove(to, from, length);
+      to += length;
+      if (is_up) floor = to;
+    }
+    from += length;
+    from += *from == '/';
+  }
+  *to = '\0';
+}
+
+/* Names relative to where the compiler ran get that folder in front. Each name of a line table is made absolute once. */
 static const char *absolute_file(struct hp_symbol_module *module, Dwarf_Die *unit, const char *file) {
   Dwarf_Attribute attribute;
-  if (file == NULL) return "";
-  if (file[0] == '/' || file[0] == '<') return file;
-  const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-  if (folder == NULL) return file;
-  char *joined = hp_format("%s/%s", folder, file);
-  if (module->joined_count != 0 && strcmp(module->joined[module->joined_count - 1], joined) == 0) {
-    free(joined);
-    return module->joined[module->joined_count - 1];
-  }
-  hp_array_reserve(&module->joined, &module->joined_capacity, module->joined_count + 1, sizeof *module->joined);
-  return module->joined[module->joined_count++] = joined;
+  if (file == NULL || file[0] == '\0') return "";
+  if (file[0] == '<') return file;
+  uint32_t known = hp_id_map_find(&module->file_names, (uintptr_t)file);
+  if (known != UINT32_MAX) return module->texts[known];
+  const char *folder = file[0] != '/' ? dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute)) : NULL;
+  char *joined = hp_format("%s%s%s", folder != NULL ? folder : "", folder != NULL ? "/" : "", file);
+  clean_path(joined);
+  hp_id_map_add(&module->file_names, (uintptr_t)file, keep_text(module, joined));
+  return joined;
 }
 
 /* The child that holds the address and is code: a block or an inlined call. */
@@ -288,8 +334,69 @@ static bool child_at(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *out) {
   return false;
 }
 
-static void set_function(struct hp_symbol_frame *frame, Dwarf_Die *die) {
-  const char *name = system_name(die);
+/* The entry that says where a function is declared, be this one an inlined call, its abstract twin or a definition. */
+static Dwarf_Die origin_of(Dwarf_Die *die) {
+  Dwarf_Die origin = *die;
+  static const unsigned references[] = {DW_AT_abstract_origin, DW_AT_specification};
+  for (int step = 0; step < 4; step++) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    Dwarf_Attribute *found = dwarf_attr(&origin, references[0], &attribute);
+    if (found == NULL) found = dwarf_attr(&origin, references[1], &attribute);
+    if (found == NULL || dwarf_formref_die(found, &next) == NULL) break;
+    origin = next;
+  }
+  return origin;
+}
+
+static const char *scope_name(Dwarf_Die *die) {
+  const char *name = dwarf_diename(die);
+  switch (dwarf_tag(die)) {
+    case DW_TAG_namespace:
+      return name != NULL ? name : "(anonymous namespace)";
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_subprogram:
+      return name;
+    default:
+      return NULL;
+  }
+}
+
+/* Local functions have no linker name; a C++ one gets its namespaces and classes in front. Entries lie in the order of their
+ * offsets, so the way down to one is the last child that begins at or before it, again and again. */
+static const char *qualified_name(struct hp_symbol_module *module, Dwarf_Die *function) {
+  Dwarf_Die origin = origin_of(function), scope, child;
+  const char *name = dwarf_diename(function);
+  Dwarf_Off wanted = dwarf_dieoffset(&origin);
+  if (name == NULL || dwarf_diecu(&origin, &scope, NULL, NULL) == NULL) return name;
+  if (dwarf_srclang(&scope) == DW_LANG_C99 || dwarf_srclang(&scope) == DW_LANG_C11 || dwarf_srclang(&scope) == DW_LANG_C89)
+    return name;
+  uint32_t known = hp_id_map_find(&module->qualified, wanted);
+  if (known != UINT32_MAX) return module->texts[known];
+  char *path = hp_strdup("");
+  for (int depth = 0; depth < NESTING_MAX && dwarf_child(&scope, &child) == 0; depth++) {
+    Dwarf_Die inside = child;
+    while (dwarf_siblingof(&child, &child) == 0 && dwarf_dieoffset(&child) <= wanted) inside = child;
+    if (dwarf_dieoffset(&inside) == wanted) break;
+    const char *part = scope_name(&inside);
+    if (part != NULL) {
+      char *longer = hp_format("%s%s::", path, part);
+      free(path);
+      path = longer;
+    }
+    scope = inside;
+  }
+  char *full = hp_format("%s%s", path, name);
+  free(path);
+  hp_id_map_add(&module->qualified, wanted, keep_text(module, full));
+  return full;
+}
+
+static void set_function(struct hp_symbol_module *module, struct hp_symbol_frame *frame, Dwarf_Die *die) {
+  const char *name = linkage_name(die);
+  if (name == NULL) name = qualified_name(module, die);
   frame->system_name = name != NULL ? name : "";
   frame->start_line = declared_line(die);
 }
@@ -323,12 +430,12 @@ static size_t frames_in(struct hp_symbol_module *module, struct unit *unit, Dwar
   Dwarf_Die die = *function, child;
   size_t count = 1;
   frames[0] = (struct hp_symbol_frame){.file = ""};
-  set_function(&frames[0], &die);
+  set_function(module, &frames[0], &die);
   for (unsigned depth = 0; depth < NESTING_MAX && child_at(&die, address, &child); depth++) {
     if (dwarf_tag(&child) == DW_TAG_inlined_subroutine && count < HP_SYMBOL_FRAMES_MAX) {
       set_call(module, unit, &child, &frames[count - 1]);
       frames[count] = (struct hp_symbol_frame){.file = ""};
-      set_function(&frames[count++], &child);
+      set_function(module, &frames[count++], &child);
     }
     die = child;
   }
@@ -383,6 +490,13 @@ static int symbol_rank(const GElf_Sym *symbol) {
   return GELF_ST_BIND(symbol->st_info) == STB_WEAK ? rank + 1 : rank;
 }
 
+/* _end, __GNU_EH_FRAME_HDR and their like have no type either, but are not in code. */
+static bool is_in_code(Elf *elf, GElf_Word section) {
+  GElf_Shdr header;
+  Elf_Scn *found = section < SHN_LORESERVE && elf != NULL ? elf_getscn(elf, section) : NULL;
+  return found != NULL && gelf_getshdr(found, &header) != NULL && (header.sh_flags & SHF_EXECINSTR) != 0;
+}
+
 static void read_symbols(struct hp_symbol_module *module) {
   module->has_symbols = true;
   int count = dwfl_module_getsymtab(module->module);
@@ -390,12 +504,14 @@ static void read_symbols(struct hp_symbol_module *module) {
     GElf_Sym symbol;
     GElf_Addr address;
     GElf_Word section;
+    Elf *elf;
     Dwarf_Addr bias;
-    const char *name = dwfl_module_getsym_info(module->module, i, &symbol, &address, &section, NULL, &bias);
+    const char *name = dwfl_module_getsym_info(module->module, i, &symbol, &address, &section, &elf, &bias);
     int type = GELF_ST_TYPE(symbol.st_info);
     if (name == NULL || name[0] == '\0' || section == SHN_UNDEF || address == 0) continue;
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) continue;
-    if (type == STT_NOTYPE && (name[0] == '$' || name[0] == '.')) continue; /* mapping symbols, local labels */
+    /* Labels in assembler are functions too, mapping symbols and local labels are not. */
+    if (type == STT_NOTYPE && (name[0] == '$' || name[0] == '.' || !is_in_code(elf, section))) continue;
     hp_array_reserve(&module->symbols, &module->symbol_capacity, module->symbol_count + 1, sizeof *module->symbols);
     module->symbols[module->symbol_count++] = (struct symbol){address, address + symbol.st_size, name, symbol_rank(&symbol)};
   }
@@ -424,22 +540,38 @@ static size_t frames_by_symbol(struct hp_symbol_module *module, GElf_Addr addres
   return 0;
 }
 
-/* The address a place of the file is linked at. */
-static uint64_t linked_address(const struct hp_symbol_module *module, uint64_t file_offset, uint64_t address) {
-  size_t count;
-  if (elf_getphdrnum(module->elf, &count) != 0) return address;
-  for (size_t i = 0; i < count && i < INT32_MAX; i++) {
-    GElf_Phdr segment;
-    if (gelf_getphdr(module->elf, (int)i, &segment) == NULL || segment.p_type != PT_LOAD) continue;
-    if (file_offset >= segment.p_offset && file_offset - segment.p_offset < segment.p_memsz && (segment.p_flags & PF_X) != 0)
-      return segment.p_vaddr + (file_offset - segment.p_offset);
-  }
-  return address;
+/* The function that holds the code has a linker name in the symbol table even where DWARF leaves it out; it says more. */
+static void refine_name(struct hp_symbol_module *module, GElf_Addr address, struct hp_symbol_frame *frame) {
+  struct hp_symbol_frame symbol;
+  if (frame->system_name[0] == '_' && (frame->system_name[1] == 'Z' || frame->system_name[1] == 'R')) return;
+  if (frames_by_symbol(module, address, &symbol) == 1 && symbol.system_name[0] == '_' &&
+      (symbol.system_name[1] == 'Z' || symbol.system_name[1] == 'R'))
+    frame->system_name = symbol.system_name;
 }
 
-size_t hp_symbol_module_frames(struct hp_symbol_module *module, uint64_t file_offset, uint64_t address,
+static bool is_code_segment(const GElf_Phdr *segment) { return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0; }
+
+/* The address a place is linked at. The program headers of a file that is debug information only keep the addresses but not the
+ * offsets; there the mapping is taken for the start of the only segment with code, which it is with all common linkers. */
+static uint64_t linked_address(const struct hp_symbol_module *module, const struct hp_symbol_place *place) {
+  size_t count;
+  uint64_t offset = place->address - place->mapping_start + place->mapping_offset;
+  if (elf_getphdrnum(module->elf, &count) != 0) return place->address;
+  for (size_t i = 0; i < count && i < INT32_MAX; i++) {
+    GElf_Phdr segment;
+    if (gelf_getphdr(module->elf, (int)i, &segment) == NULL || !is_code_segment(&segment)) continue;
+    if (module->is_debug_only) return (segment.p_vaddr & ~(uint64_t)4095) + (place->address - place->mapping_start);
+    if (offset >= segment.p_offset && offset - segment.p_offset < segment.p_memsz)
+      return segment.p_vaddr + (offset - segment.p_offset);
+  }
+  return place->address;
+}
+
+size_t hp_symbol_module_frames(struct hp_symbol_module *module, const struct hp_symbol_place *place,
                                struct hp_symbol_frame frames[HP_SYMBOL_FRAMES_MAX]) {
-  GElf_Addr at = linked_address(module, file_offset, address) + module->elf_bias;
+  GElf_Addr at = linked_address(module, place) + module->elf_bias;
   size_t count = frames_by_dwarf(module, at, frames);
-  return count != 0 ? count : frames_by_symbol(module, at, frames);
+  if (count == 0) return frames_by_symbol(module, at, frames);
+  refine_name(module, at, &frames[count - 1]);
+  return count;
 }

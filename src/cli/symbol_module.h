@@ -30,9 +30,16 @@ enum { HP_SYMBOL_FRAMES_MAX = 64 };
 struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *build_id, const char *debug_path, const char **why);
 void hp_symbol_module_close(struct hp_symbol_module *module);
 
-/* Frames at a place in the file, innermost inlined one first; returns how many (0: nothing known). `address` is what the profile
- * says, used as it is where the offset lies in no segment. */
-size_t hp_symbol_module_frames(struct hp_symbol_module *module, uint64_t file_offset, uint64_t address,
+/* An address of the profiled process, and the mapping it lies in. */
+struct hp_symbol_place {
+  uint64_t address;
+  uint64_t mapping_start;
+  uint64_t mapping_offset; /* in the file */
+};
+
+/* Frames at a place, innermost inlined one first; returns how many (0: nothing known). Where the mapping says nothing sensible the
+ * address is taken for the one the file is linked at. */
+size_t hp_symbol_module_frames(struct hp_symbol_module *module, const struct hp_symbol_place *place,
                                struct hp_symbol_frame frames[HP_SYMBOL_FRAMES_MAX]);
 
 /* True if the module has line numbers and inlined frames (DWARF), not just symbols. */

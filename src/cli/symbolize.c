@@ -98,39 +98,47 @@ static struct hp_symbol_module *open_in_folder(struct run *run, const char *fold
   const char *slash = strrchr(file, '/');
   if (file[0] == '/') module = try_open(run, hp_format("%s%s", folder, file), build_id);
   if (module == NULL && slash != NULL && slash[1] != '\0') module = try_open(run, hp_format("%s%s", folder, slash), build_id);
-  if (module == NULL && strlen(build_id) > 2) {
+  if (module == NULL && strlen(build_id) > 2)
     module = try_open(run, hp_format("%s/.build-id/%.2s/%s", folder, build_id, build_id + 2), build_id);
-    if (module == NULL)
-      module = try_open(run, hp_format("%s/.build-id/%.2s/%s.debug", folder, build_id, build_id + 2), build_id);
-  }
   return module;
+}
+
+/* No binary, but its debug file in a .build-id tree: good enough. */
+static struct hp_symbol_module *open_debug_file(struct run *run, const char *folder, const char *build_id) {
+  if (strlen(build_id) <= 2) return NULL;
+  return try_open(run, hp_format("%s/.build-id/%.2s/%s.debug", folder, build_id, build_id + 2), build_id);
 }
 
 /* A build id becomes part of a path, and comes from the file. */
 static bool is_hex(const char *text) { return text[strspn(text, "0123456789abcdef")] == '\0'; }
 
+/* Tries each of the folders given with --debug-dir, for the binary or for its debug file alone. */
+static struct hp_symbol_module *open_in_folders(struct run *run, const char *file, const char *build_id, bool debug_files) {
+  struct hp_symbol_module *module = NULL;
+  char *folders = hp_strdup(run->options->debug_dirs != NULL ? run->options->debug_dirs : ""), *rest = folders, *folder;
+  while (module == NULL && (folder = strsep(&rest, ":")) != NULL) {
+    if (folder[0] == '\0') continue;
+    module = debug_files ? open_debug_file(run, folder, build_id) : open_in_folder(run, folder, file, build_id);
+  }
+  free(folders);
+  return module;
+}
+
 static struct hp_symbol_module *open_binary(struct run *run, const struct hp_mapping *mapping) {
   char *file = hp_strdup(hp_profile_text(run->profile, mapping->file));
   const char *build_id = hp_profile_text(run->profile, mapping->build_id);
-  struct hp_symbol_module *module = NULL;
   size_t length = strlen(file), suffix = sizeof deleted_suffix - 1;
   if (length > suffix && strcmp(file + length - suffix, deleted_suffix) == 0) file[length - suffix] = '\0';
   if (!is_hex(build_id)) build_id = "";
   run->tried[0] = '\0';
-  if (run->options->debug_dirs != NULL) {
-    char *folders = hp_strdup(run->options->debug_dirs), *rest = folders, *folder;
-    while (module == NULL && (folder = strsep(&rest, ":")) != NULL)
-      if (folder[0] != '\0') module = open_in_folder(run, folder, file, build_id);
-    free(folders);
-  }
+  struct hp_symbol_module *module = open_in_folders(run, file, build_id, false);
   if (module == NULL) module = try_open(run, hp_strdup(file), build_id);
-  if (module == NULL && strlen(build_id) > 2) {
-    module = try_open(run, hp_format("/usr/lib/debug/.build-id/%.2s/%s.debug", build_id, build_id + 2), build_id);
-    const char *servers = getenv("DEBUGINFOD_URLS"), *why;
-    if (module == NULL && servers != NULL && servers[0] != '\0') {
-      module = hp_symbol_module_open(NULL, build_id, run->debug_path, &why);
-      if (module == NULL) remember_tried(run, servers, "debuginfod does not have it");
-    }
+  if (module == NULL) module = open_in_folders(run, file, build_id, true);
+  if (module == NULL) module = open_debug_file(run, "/usr/lib/debug", build_id);
+  const char *servers = getenv("DEBUGINFOD_URLS"), *why;
+  if (module == NULL && strlen(build_id) > 2 && servers != NULL && servers[0] != '\0') {
+    module = hp_symbol_module_open(NULL, build_id, run->debug_path, &why);
+    if (module == NULL) remember_tried(run, servers, "debuginfod does not have it");
   }
   free(file);
   return module;
@@ -151,8 +159,24 @@ static void say_not_found(struct run *run, const struct hp_mapping *mapping, siz
           mapping->build_id != 0 ? " build id " : "", hp_profile_text(run->profile, mapping->build_id), count, run->tried);
 }
 
+static void open_jit(struct run *run) {
+  const struct hp_profile *profile = run->profile;
+  const char *why;
+  run->jit = hp_jit_names_new();
+  if (run->options->jit_pid > 0) {
+    char *path = hp_format("/tmp/perf-%" PRId64 ".map", run->options->jit_pid);
+    if (!hp_jit_names_add(run->jit, path, &why) && run->options->report) hp_note("no JIT names: %s: %s", path, why);
+    free(path);
+  }
+  for (size_t i = 0; i < profile->mapping_count; i++) {
+    const char *file = hp_profile_text(profile, profile->mappings[i].file);
+    if (is_jitdump_file(file)) hp_jit_names_add(run->jit, file, &why);
+  }
+}
+
 /* Code of a JIT has its names elsewhere. */
 static void resolve_jit(struct run *run, const struct place *places, size_t count) {
+  if (run->jit == NULL) open_jit(run);
   for (size_t i = 0; i < count; i++) {
     const char *name = hp_jit_names_find(run->jit, places[i].address);
     if (name != NULL) set_lines(run, places[i].location, &(struct hp_symbol_frame){.system_name = name, .file = ""}, 1);
@@ -182,8 +206,8 @@ static void resolve_binary(struct run *run, const struct place *places, size_t c
   struct hp_symbol_frame frames[HP_SYMBOL_FRAMES_MAX];
   for (size_t i = 0; i < count; i++) {
     mapping = &profile->mappings[places[i].mapping];
-    uint64_t offset = places[i].address - mapping->start + mapping->offset;
-    size_t frame_count = hp_symbol_module_frames(module, offset, places[i].address, frames);
+    struct hp_symbol_place place = {places[i].address, mapping->start, mapping->offset};
+    size_t frame_count = hp_symbol_module_frames(module, &place, frames);
     if (frame_count == 0) continue;
     set_lines(run, places[i].location, frames, frame_count);
     set_flags(mapping, has_lines);
@@ -231,21 +255,6 @@ static void collect_places(struct run *run) {
     qsort_r(run->places, run->place_count, sizeof *run->places, compare_places, profile);
 }
 
-static void open_jit(struct run *run) {
-  const struct hp_profile *profile = run->profile;
-  const char *why;
-  run->jit = hp_jit_names_new();
-  if (run->options->jit_pid > 0) {
-    char *path = hp_format("/tmp/perf-%" PRId64 ".map", run->options->jit_pid);
-    if (!hp_jit_names_add(run->jit, path, &why) && run->options->report) hp_note("no JIT names: %s: %s", path, why);
-    free(path);
-  }
-  for (size_t i = 0; i < profile->mapping_count; i++) {
-    const char *file = hp_profile_text(profile, profile->mappings[i].file);
-    if (is_jitdump_file(file)) hp_jit_names_add(run->jit, file, &why);
-  }
-}
-
 static void resolve_group(struct run *run, const struct place *places, size_t count) {
   const struct hp_profile *profile = run->profile;
   uint32_t mapping = places[0].mapping;
@@ -262,7 +271,6 @@ void hp_symbolize(struct hp_profile *profile, const struct hp_symbolize_options 
   struct run run = {.profile = profile, .options = options};
   const char *folders = options->debug_dirs;
   run.debug_path = hp_format(":.debug:/usr/lib/debug%s%s", folders != NULL ? ":" : "", folders != NULL ? folders : "");
-  open_jit(&run);
   collect_places(&run);
   for (size_t from = 0, to; from < run.place_count; from = to) {
     for (to = from + 1; to < run.place_count && same_binary(profile, run.places[from].mapping, run.places[to].mapping);) to++;
