@@ -255,7 +255,10 @@ static enum step_result step_other(struct walk *walk, uint64_t rule) {
   switch (hp_rule_cfa_bytes(rule)) {
     case HP_RULE_END: return STEP_ENDS;
     case HP_RULE_SLOW: goes_on = step_slow(walk); break;
-    default: goes_on = step_without_data(walk);
+    default:
+      /* A frame register of 0 marks the outermost frame (the ABI's convention; the loader's entry has no table). */
+      if (walk->fp == 0 && !is_restorer(walk->key)) return STEP_ENDS;
+      goes_on = step_without_data(walk);
   }
   return goes_on ? STEP_GOES_ON : STEP_FAILS;
 }

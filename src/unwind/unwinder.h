@@ -66,7 +66,7 @@ struct hp_unwind_stats {
 };
 void hp_unwind_get_stats(struct hp_unwind_stats *out);
 
-/* Locks of this folder, around fork (control/fork.c). */
+/* Locks of this folder, the modules' too, around fork (control/fork.c). */
 void hp_unwind_lock_all(void);
 void hp_unwind_unlock_all(void);
 
