@@ -20,8 +20,18 @@ enum {
   ENCODE_LABEL_CACHE = 64, /* power of two */
   ENCODE_LABELS_MAX = UINT8_MAX,
 };
-/* A sample must fit a piece: location ids of at most 5 bytes, values of 10, labels of at most 4 + 3 * 6 + 11. */
-_Static_assert((HP_ROW_DEPTH_MAX + 1) * 5 + HP_VALUES * 10 + ENCODE_LABELS_MAX * 40 + 64 < HP_PIECE_BYTES_MAX, "piece");
+/* The largest parts of a packed sample: ids and string numbers have 32 bits (5 bytes), values 64 (10 bytes); a label has
+ * three of the one, one of the other and their tags; tags and lengths of the sample's own fields. */
+enum {
+  PACKED_ID_MAX = 5,
+  PACKED_VALUE_MAX = 10,
+  PACKED_LABEL_MAX = 3 * (1 + 5) + (1 + 10) + 4,
+  PACKED_SAMPLE_REST_MAX = 32
+};
+_Static_assert((HP_ROW_DEPTH_MAX + 1) * PACKED_ID_MAX + HP_VALUES * PACKED_VALUE_MAX + ENCODE_LABELS_MAX * PACKED_LABEL_MAX +
+                       PACKED_SAMPLE_REST_MAX <
+                   HP_PIECE_BYTES_MAX,
+               "a sample must fit a piece");
 _Static_assert(ENCODE_COMMENTS_MAX * 5 + 512 < HP_PIECE_BYTES_MAX, "piece");
 _Static_assert(HP_STRING_BYTES_MAX * 4 < HP_PIECE_BYTES_MAX, "piece");
 
@@ -300,7 +310,10 @@ static int put_sample(struct encoder *encoder, const struct hp_profile_row *row)
   piece.n_sample = 1;
   piece.sample = list;
   int status = put_strings(encoder);
-  return status != 0 ? status : hp_profile_stream_put(encoder->stream, &piece);
+  if (status != 0) return status;
+  size_t bytes_max = message.n_location_id * PACKED_ID_MAX + message.n_value * PACKED_VALUE_MAX +
+                     message.n_label * PACKED_LABEL_MAX + PACKED_SAMPLE_REST_MAX;
+  return hp_profile_stream_put_bounded(encoder->stream, &piece, bytes_max);
 }
 
 static int put_samples(struct encoder *encoder) {

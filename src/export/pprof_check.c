@@ -81,6 +81,11 @@ static inline bool read_varint(struct span *in, uint64_t *out) {
     *out = *in->at++;
     return true;
   }
+  if (in->end - in->at >= 2 && in->at[1] < 0x80) {
+    *out = (in->at[0] & 0x7Fu) | (uint64_t)in->at[1] << 7;
+    in->at += 2;
+    return true;
+  }
   return read_varint_long(in, out);
 }
 
@@ -332,6 +337,26 @@ static int check_values(struct hp_pprof_check *check, const int64_t *values, uin
   return 0;
 }
 
+static int bad_location(struct hp_pprof_check *check, uint64_t id) {
+  return fail(check, "invalid heap profile: sample %lu: no location %lu", check->samples, id);
+}
+
+/* Most of a profile are these ids: one test for both ends of the range (0 wraps round). */
+static int check_location_ids(struct hp_pprof_check *check, const struct field *field, uint64_t *frames) {
+  const uint64_t locations = check->locations;
+  uint64_t id = field->value;
+  if (field->wire == WIRE_VARINT) {
+    ++*frames;
+    return id - 1 < locations ? 0 : bad_location(check, id);
+  }
+  struct span in = field->bytes;
+  for (; in.at < in.end; ++*frames) {
+    if (!read_varint(&in, &id)) return malformed(check, "sample");
+    if (id - 1 >= locations) return bad_location(check, id);
+  }
+  return 0;
+}
+
 static int feed_sample(struct hp_pprof_check *check, struct span in) {
   int status = check_types(check);
   if (status != 0) return status;
@@ -344,13 +369,8 @@ static int feed_sample(struct hp_pprof_check *check, struct span in) {
     uint64_t number;
     if (!read_field(&in, &field)) return malformed(check, "sample");
     if (field.number == SAMPLE_LOCATION) {
-      while (next_number(&field, &number, &is_bad)) {
-        /* One test for both ends: 0 wraps round. */
-        if (number - 1 >= check->locations) {
-          return fail(check, "invalid heap profile: sample %lu: no location %lu", check->samples, number);
-        }
-        frames++;
-      }
+      status = check_location_ids(check, &field, &frames);
+      if (status != 0) return status;
     } else if (field.number == SAMPLE_VALUE) {
       while (next_number(&field, &number, &is_bad)) {
         if (value_count < HP_PPROF_TYPES_MAX) values[value_count] = (int64_t)number;

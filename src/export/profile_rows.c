@@ -2,6 +2,8 @@
  * profile_rows.c - see profile_rows.h. */
 #include "profile_rows.h"
 
+#include <string.h>
+
 #include "symbols.h"
 
 size_t hp_profile_rows_columns(enum hp_profile_kind kind) {
@@ -27,14 +29,31 @@ static uint32_t depth_wanted(const struct hp_row *row, uint32_t max_depth) {
   return row->depth < limit ? row->depth : limit;
 }
 
-static bool collect_frames(struct hp_profile_row *kept, uint32_t depth, struct hp_location_table *locations) {
+/* How many frames at the root end `row`, of which all are wanted, has in common with the one collected before it: the stacks
+ * of a program come in families, and comparing is cheaper than looking up. */
+static uint32_t shared_with(const struct hp_profile_row *before, const struct hp_row *row) {
+  if (before == NULL || before->row->epoch != row->epoch || before->count != before->row->depth) return 0;
+  uint32_t limit = before->count < row->depth ? before->count : row->depth;
+  const uintptr_t *end = row->pcs + row->depth;
+  const uintptr_t *before_end = before->row->pcs + before->row->depth;
+  uint32_t shared = 0;
+  while (shared < limit && end[-1 - (ptrdiff_t)shared] == before_end[-1 - (ptrdiff_t)shared]) shared++;
+  return shared;
+}
+
+static bool collect_frames(struct hp_profile_row *kept, uint32_t depth, const struct hp_profile_row *before,
+                           struct hp_location_table *locations) {
   const struct hp_row *row = kept->row;
-  for (uint32_t i = 0; i < depth; i++) {
+  uint32_t shared = depth != 0 && depth == row->depth ? shared_with(before, row) : 0;
+  for (uint32_t i = 0; i < depth - shared; i++) {
     if (row->pcs[i] <= 1) continue; /* no address at all: readers refuse such a location */
     uint32_t frame = hp_location_table_add(locations, row->pcs[i], row->epoch);
     if (frame == HP_FRAME_NONE) return false;
     kept->frames[kept->count++] = frame;
   }
+  if (shared != 0)
+    memcpy(kept->frames + kept->count, before->frames + before->count - shared, shared * sizeof kept->frames[0]);
+  kept->count += shared;
   kept->has_more = depth != 0 && depth < row->depth;
   return true;
 }
@@ -58,7 +77,7 @@ bool hp_profile_rows_collect(struct hp_profile_rows *rows, const struct hp_snaps
     uint32_t depth = depth_wanted(row, max_depth);
     kept->row = row;
     kept->frames = next_frame;
-    if (!collect_frames(kept, depth, locations)) return false;
+    if (!collect_frames(kept, depth, kept == rows->list ? NULL : kept - 1, locations)) return false;
     next_frame += depth + 1;
     kept++;
   }

@@ -61,13 +61,17 @@ static int flush_block(struct hp_profile_stream *stream, int flush) {
   return status;
 }
 
-int hp_profile_stream_put(struct hp_profile_stream *stream, const Perftools__Profiles__Profile *piece) {
+int hp_profile_stream_put_bounded(struct hp_profile_stream *stream, const Perftools__Profiles__Profile *piece,
+                                  size_t bytes_max) {
   if (stream->status != 0) return stream->status;
-  size_t n = protobuf_c_message_get_packed_size(&piece->base);
-  if (n > sizeof stream->block) return stream->status = -EMSGSIZE;
-  if (n > sizeof stream->block - stream->used && flush_block(stream, Z_NO_FLUSH) != 0) return stream->status;
+  if (bytes_max > sizeof stream->block) return stream->status = -EMSGSIZE;
+  if (bytes_max > sizeof stream->block - stream->used && flush_block(stream, Z_NO_FLUSH) != 0) return stream->status;
   stream->used += protobuf_c_message_pack(&piece->base, stream->block + stream->used);
   return 0;
+}
+
+int hp_profile_stream_put(struct hp_profile_stream *stream, const Perftools__Profiles__Profile *piece) {
+  return hp_profile_stream_put_bounded(stream, piece, protobuf_c_message_get_packed_size(&piece->base));
 }
 
 int hp_profile_stream_close(struct hp_profile_stream *stream) {

@@ -20,6 +20,9 @@ struct hp_profile_stream *hp_profile_stream_open(struct hp_arena *arena, struct 
 /* 0 or a negative errno: -EMSGSIZE (a piece larger than HP_PIECE_BYTES_MAX), -EBADMSG (own check), the sink's. */
 enum { HP_PIECE_BYTES_MAX = 64 * 1024 };
 int hp_profile_stream_put(struct hp_profile_stream *stream, const Perftools__Profiles__Profile *piece);
+/* The same for a piece that surely takes no more than bytes_max: counting its bytes is a tenth of an encode. */
+int hp_profile_stream_put_bounded(struct hp_profile_stream *stream, const Perftools__Profiles__Profile *piece,
+                                  size_t bytes_max);
 
 /* Everything that is still in the making goes to the sink. 0 or a negative errno. */
 int hp_profile_stream_close(struct hp_profile_stream *stream);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * bench_encode.c - what an encode costs: stacks of a given depth over a given number of call sites in this program and libc.
  *   bench_encode [stacks [depth [sites [rounds [file]]]]]
+ * 0 sites: two call sites a level, the bits of the stack's number choose, leaf first.
  * Prints one line: CPU milliseconds of the first encode (names looked up) and the median of the later ones, size in bytes.
  */
 #include <stdio.h>
@@ -21,12 +22,13 @@ static double cpu_ms(void) {
 
 /* A call tree: each stack leaves an earlier one at a random depth, as the stacks of a program do. */
 static void make_stacks(struct hp_row *rows, size_t stacks, size_t depth, const uintptr_t *sites, size_t site_count,
-                        struct hp_rng *rng) {
+                        bool is_by_bits, struct hp_rng *rng) {
   for (size_t i = 0; i < stacks; i++) {
     uintptr_t *pcs = calloc(depth, sizeof *pcs);
     size_t own = i == 0 ? depth : 1 + hp_rng_next(rng) % (depth - 1);
     if (i != 0) memcpy(pcs + own, rows[hp_rng_next(rng) % i].pcs + own, (depth - own) * sizeof *pcs);
     for (size_t k = 0; k < own; k++) pcs[k] = sites[hp_rng_next(rng) % site_count];
+    for (size_t k = 0; k < depth && is_by_bits; k++) pcs[k] = sites[(2 * k + (k < 32 ? i >> k & 1 : 0)) % site_count];
     rows[i].pcs = pcs;
     rows[i].depth = (uint32_t)depth;
     int64_t objects = 1 + (int64_t)(hp_rng_next(rng) % 20);
@@ -50,6 +52,8 @@ int main(int argc, char **argv) {
   size_t stacks = argument(argc, argv, 1, 10000);
   size_t depth = argument(argc, argv, 2, 40);
   size_t site_count = argument(argc, argv, 3, 5000);
+  bool is_by_bits = site_count == 0;
+  if (is_by_bits) site_count = 2 * depth;
   size_t rounds = argument(argc, argv, 4, 9);
   const char *path = argc > 5 ? argv[5] : "bench_encode.pb.gz";
   struct hp_rng rng = {.state = 1};
@@ -61,7 +65,7 @@ int main(int argc, char **argv) {
     sites[i] = module->text_start + 2 + hp_rng_next(&rng) % (module->text_end - module->text_start - 2);
   }
   struct hp_row *rows = calloc(stacks, sizeof *rows);
-  make_stacks(rows, stacks, depth, sites, site_count, &rng);
+  make_stacks(rows, stacks, depth, sites, site_count, is_by_bits, &rng);
   struct hp_snapshot snapshot = {
       .rows = rows, .row_count = stacks, .kind = HP_KIND_FULL, .time_nanos = (int64_t)time(NULL) * 1000000000};
   snapshot.period_bytes = 524288;

@@ -216,6 +216,41 @@ static void test_ids_count_from_one_in_order_of_use(void **state) {
   decoded_free(&decoded);
 }
 
+static void test_rows_that_share_their_root_end_keep_their_own_frames(void **state) {
+  (void)state;
+  enum { ROWS = 2000, DEPTH_MAX = 12 };
+  static uintptr_t pcs[ROWS][DEPTH_MAX];
+  static struct hp_row rows[ROWS];
+  uint64_t mixed = 1;
+  for (size_t i = 0; i < ROWS; i++) {
+    uint32_t depth = (uint32_t)(mixed >> 40) % (DEPTH_MAX + 1);
+    for (uint32_t k = 0; k < depth; k++) { /* from the root: mostly equal, sometimes without an address */
+      mixed = mixed * 6364136223846793005u + 1442695040888963407u;
+      uint64_t dice = mixed >> 60;
+      pcs[i][depth - 1 - k] = dice < 4 ? 0 : PROGRAM + 16 + 64 * k + (dice < 6 ? dice : 0);
+    }
+    mixed = mixed * 6364136223846793005u + 1442695040888963407u;
+    rows[i] = row_of(pcs[i], depth, 1, 10, 1, 10);
+    rows[i].epoch = (uint32_t)(mixed >> 62) == 0;
+    if (mixed >> 58 == 5) rows[i].stack = HP_ROW_NO_STACK;
+  }
+  struct hp_snapshot snapshot = snapshot_of(rows, ROWS, HP_KIND_FULL);
+  struct hp_pprof_options options = OPTIONS;
+  options.max_depth = DEPTH_MAX - 2;
+  struct decoded decoded = encode_and_decode(&snapshot, &options);
+  assert_int_equal(decoded.profile->n_sample, ROWS);
+  for (size_t i = 0; i < ROWS; i++) {
+    size_t at = 0;
+    for (uint32_t k = 0; k < rows[i].depth && rows[i].stack == HP_ROW_WHOLE && at < options.max_depth; k++) {
+      if (pcs[i][k] != 0) assert_int_equal(location_of(&decoded, i, at++)->address, pcs[i][k] - 1);
+    }
+    size_t pseudo = at == 0 ? 1 : decoded.profile->sample[i]->n_location_id - at;
+    assert_in_range(pseudo, 0, 1);
+    if (pseudo == 1) assert_string_equal(frame_of(&decoded, i, at), at == 0 ? "[no stack]" : "[truncated]");
+  }
+  decoded_free(&decoded);
+}
+
 static void test_address_in_no_module_has_no_mapping(void **state) {
   (void)state;
   const uintptr_t pcs[] = {0x12345679, PROGRAM + 0x31};
@@ -501,6 +536,7 @@ int main(void) {
       cmocka_unit_test_setup(test_three_encodes_in_a_row_are_equal, setup),
       cmocka_unit_test_setup(test_address_is_return_address_minus_one_in_its_mapping, setup),
       cmocka_unit_test_setup(test_ids_count_from_one_in_order_of_use, setup),
+      cmocka_unit_test_setup(test_rows_that_share_their_root_end_keep_their_own_frames, setup),
       cmocka_unit_test_setup(test_address_in_no_module_has_no_mapping, setup),
       cmocka_unit_test_setup(test_deleted_is_cut_from_paths, setup),
       cmocka_unit_test_setup(test_program_never_sampled_is_registered_as_first_mapping, setup),
