@@ -52,6 +52,16 @@ static void test_the_title_cannot_leave_its_element(void **state) {
   free(page);
 }
 
+/* Addresses other than the meta element's "http-equiv" and the namespace of SVG: something to load. */
+static int foreign_links(const char *page) {
+  int count = 0;
+  for (size_t i = 0; page[i] != '\0'; i++)
+    if (strncmp(page + i, "http", 4) == 0 && strncmp(page + i, "http-equiv", 10) != 0 &&
+        strncmp(page + i, "http://www.w3.org/2000/svg\"", 27) != 0)
+      count++;
+  return count;
+}
+
 static void test_every_placeholder_is_filled_and_the_policy_names_our_script(void **state) {
   (void)state;
   char *page = capture(write_page, "t");
@@ -64,9 +74,7 @@ static void test_every_placeholder_is_filled_and_the_policy_names_our_script(voi
   assert_null(strstr(page, "unsafe-inline"));
   assert_null(strstr(hp_view_page_js, "</script"));
   assert_null(strstr(hp_view_page_css, "</style"));
-  const char *link = strstr(page, "http"); /* nothing to load: the meta element and the namespace of SVG */
-  for (; link != NULL; link = strstr(link + 1, "http"))
-    assert_true(strncmp(link, "http-equiv", 10) == 0 || strncmp(link, "http://www.w3.org/2000/svg\"", 27) == 0);
+  assert_int_equal(foreign_links(page), 0);
   free(page);
 }
 
