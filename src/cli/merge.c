@@ -236,15 +236,22 @@ static void add_sample(struct hp_merge *merge, struct incoming *in, size_t index
   }
 }
 
+static bool same_text(const struct hp_profile *a, uint32_t x, const struct hp_profile *b, uint32_t y) {
+  return strcmp(hp_profile_text(a, x), hp_profile_text(b, y)) == 0;
+}
+
 /* Where the sum's columns are in the profile. */
 static int match_types(struct hp_merge *merge, struct incoming *in, const char *name, struct hp_error *error) {
-  for (size_t t = 0; t < merge->sum->type_count; t++) {
-    const char *type = hp_profile_text(merge->sum, merge->sum->types[t].type);
-    const char *unit = hp_profile_text(merge->sum, merge->sum->types[t].unit);
-    in->types[t] = hp_profile_type_find(in->profile, type[0] != '\0' ? type : "?");
-    if (in->types[t] == HP_NONE) return hp_error_set(error, "%s: no sample type %s, which the first profile has", name, type);
-    if (strcmp(hp_profile_text(in->profile, in->profile->types[in->types[t]].unit), unit) != 0)
-      return hp_error_set(error, "%s: sample type %s is not in %s, as in the first profile", name, type, unit);
+  const struct hp_profile *sum = merge->sum, *profile = in->profile;
+  for (size_t t = 0; t < sum->type_count; t++) {
+    const struct hp_value_type *wanted = &sum->types[t];
+    for (uint32_t i = 0; i < profile->type_count && in->types[t] == HP_NONE; i++)
+      if (same_text(sum, wanted->type, profile, profile->types[i].type) &&
+          same_text(sum, wanted->unit, profile, profile->types[i].unit))
+        in->types[t] = i;
+    if (in->types[t] == HP_NONE)
+      return hp_error_set(error, "%s: no sample type %s in %s, which the first profile has", name,
+                          hp_profile_text(sum, wanted->type), hp_profile_text(sum, wanted->unit));
   }
   return 0;
 }

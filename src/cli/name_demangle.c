@@ -25,7 +25,7 @@ struct output {
 static void collect(const char *text, size_t length, void *context) {
   struct output *output = context;
   if (length > DEMANGLED_BYTES_MAX - output->used) longjmp(output->too_long, 1);
-  memcpy(output->text + output->used, text, length);
+  if (length != 0) memcpy(output->text + output->used, text, length); /* libiberty passes a null pointer with length 0 */
   output->used += length;
 }
 

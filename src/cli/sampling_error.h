@@ -2,7 +2,8 @@
  * sampling_error.h - how far a sampled figure may be from the truth (derivation in sampling_error.c).
  *
  * Add up the stacks (pprof samples) of a row, then ask for the standard error: the truth lies within 1.96 of it in at least
- * 93 of 100 rows. Rate 1 (or no rate: 0) gives 0. All figures in the row's unit: bytes or objects.
+ * 93 of 100 rows (objects: where the sizes of a stack do not differ by orders of magnitude). Rate 1 (or no rate: 0) gives 0.
+ * All figures in the row's unit: bytes or objects.
  */
 #ifndef HP_SAMPLING_ERROR_H
 #define HP_SAMPLING_ERROR_H
