@@ -15,17 +15,20 @@ struct image {
   unsigned count;
 };
 
-static bool open_image(uintptr_t map_start, uintptr_t map_end, uintptr_t load_bias, struct image *out) {
-  if (map_end <= map_start || map_end - map_start < HP_IMAGE_PAGE) return false;
-  const Elf64_Ehdr *header = (const Elf64_Ehdr *)map_start;
+static bool open_image(const struct hp_object *object, struct image *out) {
+  *out = (struct image){.start = object->map_start, .end = object->map_end, .bias = object->load_bias};
+  if (object->headers != NULL) {
+    out->headers = object->headers;
+    out->count = object->header_count;
+    return true;
+  }
+  if (out->end <= out->start || out->end - out->start < HP_IMAGE_PAGE) return false;
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)out->start;
   if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64) return false;
   if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phoff > HP_IMAGE_PAGE || header->e_phoff % 8 != 0) return false;
   if (header->e_phnum > (HP_IMAGE_PAGE - header->e_phoff) / sizeof(Elf64_Phdr)) return false;
-  *out = (struct image){.start = map_start,
-                        .end = map_end,
-                        .bias = load_bias,
-                        .headers = (const Elf64_Phdr *)(map_start + header->e_phoff),
-                        .count = header->e_phnum};
+  out->headers = (const Elf64_Phdr *)(out->start + header->e_phoff);
+  out->count = header->e_phnum;
   return true;
 }
 
@@ -96,17 +99,16 @@ static void read_build_id(const struct image *image, struct hp_module_image *out
   }
 }
 
-bool hp_module_image_read(uintptr_t map_start, uintptr_t map_end, uintptr_t load_bias, const void *eh_frame_hdr,
-                          struct hp_module_image *out) {
+bool hp_module_image_read(const struct hp_object *object, struct hp_module_image *out) {
   struct image image;
-  *out = (struct hp_module_image){.text_start = map_start, .text_end = map_end, .load_bias = load_bias};
-  if (!open_image(map_start, map_end, load_bias, &image)) return false;
+  *out = (struct hp_module_image){.text_start = object->map_start, .text_end = object->map_end};
+  if (!open_image(object, &image)) return false;
   read_text(&image, out);
   read_build_id(&image, out);
   uintptr_t start, end;
-  if (eh_frame_hdr != NULL && find_readable(&image, (uintptr_t)eh_frame_hdr, &start, &end)) {
+  if (object->eh_frame_hdr != NULL && find_readable(&image, (uintptr_t)object->eh_frame_hdr, &start, &end)) {
     out->tables = (struct hp_cfi_tables){
-        .lo = (const uint8_t *)start, .hi = (const uint8_t *)end, .eh_frame_hdr = (const uint8_t *)eh_frame_hdr};
+        .lo = (const uint8_t *)start, .hi = (const uint8_t *)end, .eh_frame_hdr = object->eh_frame_hdr};
   }
   return true;
 }

@@ -27,7 +27,7 @@ static bool is_alive(const struct hp_module *module) { return hp_load_acquire(&m
 static bool is_same(const struct hp_module *module, const struct hp_object *object) {
   return module->map_start == object->map_start && module->map_end == object->map_end &&
          module->link_map == object->link_map && module->dynamic == object->dynamic &&
-         module->tables.eh_frame_hdr == object->eh_frame_hdr && strcmp(module->path, object->name) == 0;
+         module->eh_frame_hdr == object->eh_frame_hdr && strcmp(module->path, object->name) == 0;
 }
 
 static bool is_same_file(const struct hp_module *module, const struct hp_object *object,
@@ -54,11 +54,11 @@ static uint32_t mark_dead_locked(struct hp_module *module, uint32_t epoch) {
   return epoch;
 }
 
-/* Whoever was where the object is now has gone. */
+/* Whoever was where the object is now has gone; but for the program, whose segments may leave room for others. */
 static bool bury_overlapping_locked(const struct hp_object *object) {
   uint32_t epoch = 0;
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
-    if (is_alive(module) && module->map_start < object->map_end && object->map_start < module->map_end) {
+    if (is_alive(module) && !module->is_executable && module->map_start < object->map_end && object->map_start < module->map_end) {
       epoch = mark_dead_locked(module, epoch);
     }
   }
@@ -69,6 +69,7 @@ static void adopt(struct hp_module *module, const struct hp_object *object, cons
   module->tables = image->tables;
   module->link_map = object->link_map;
   module->dynamic = object->dynamic;
+  module->eh_frame_hdr = object->eh_frame_hdr;
 }
 
 /* A module that was unloaded and is back; NULL: none. */
@@ -115,7 +116,7 @@ const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
   struct hp_module *module = find_alive(&object);
   if (module != NULL) return module;
   struct hp_module_image image;
-  hp_module_image_read(object.map_start, object.map_end, object.load_bias, object.eh_frame_hdr, &image);
+  hp_module_image_read(&object, &image);
   hp_lock_acquire(&modules_lock);
   module = find_alive(&object); /* another thread may have been faster */
   if (module == NULL) {

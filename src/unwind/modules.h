@@ -35,6 +35,7 @@ struct hp_module {
   struct hp_cfi_tables tables;
   const void *link_map; /* what the loader knew it by: compared, not followed */
   const void *dynamic;
+  const void *eh_frame_hdr;
 };
 
 /* Registers the object that covers pc, if any; idempotent. Returns it, or NULL (no object there, or no memory).

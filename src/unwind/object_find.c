@@ -4,9 +4,35 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
+
+enum { HP_OBJECT_PAGE = 4096 };
 
 /* Weak: the library loads with an older libc. */
 extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
+
+/* The loader gives only the segment around the address when the segments of the program leave gaps between them (it maps
+ * libraries without, the kernel maps the program); the headers may then lie elsewhere: the kernel says where. */
+static void complete_program(struct hp_object *object) {
+  const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+  unsigned count = (unsigned)getauxval(AT_PHNUM);
+  uintptr_t start = UINTPTR_MAX;
+  uintptr_t end = 0;
+  if (headers == NULL || getauxval(AT_PHENT) != sizeof(*headers)) return;
+  for (unsigned i = 0; i < count; i++) {
+    uintptr_t segment = object->load_bias + headers[i].p_vaddr;
+    if (headers[i].p_type != PT_LOAD) continue;
+    if (segment < start) start = segment;
+    if (segment + headers[i].p_memsz > end) end = segment + headers[i].p_memsz;
+  }
+  start &= ~(uintptr_t)(HP_OBJECT_PAGE - 1);
+  end = (end + HP_OBJECT_PAGE - 1) & ~(uintptr_t)(HP_OBJECT_PAGE - 1);
+  if (start > object->map_start || end < object->map_end) return; /* somebody else's headers */
+  object->map_start = start;
+  object->map_end = end;
+  object->headers = headers;
+  object->header_count = count;
+}
 
 bool hp_object_find(uintptr_t address, struct hp_object *out) {
   struct dl_find_object found;
@@ -19,5 +45,6 @@ bool hp_object_find(uintptr_t address, struct hp_object *out) {
                             .name = map->l_name != NULL ? map->l_name : "",
                             .load_bias = map->l_addr,
                             .dynamic = map->l_ld};
+  if (out->name[0] == 0) complete_program(out);
   return true;
 }

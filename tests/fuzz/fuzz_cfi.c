@@ -41,7 +41,12 @@ static void fuzz_image(const uint8_t *data, size_t size, uintptr_t address, uint
   if (copy == NULL) return;
   memcpy(copy, data, pages * PAGE);
   uintptr_t start = (uintptr_t)copy;
-  hp_module_image_read(start, start + pages * PAGE, start - (address - (uintptr_t)data), copy + header % (pages * PAGE), &image);
+  struct hp_object object = {.map_start = start,
+                             .map_end = start + pages * PAGE,
+                             .load_bias = start - (address - (uintptr_t)data),
+                             .eh_frame_hdr = copy + header % (pages * PAGE),
+                             .name = ""};
+  hp_module_image_read(&object, &image);
   free(copy);
 }
 
