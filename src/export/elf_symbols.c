@@ -5,6 +5,7 @@
  * symbol is the greatest of the notes of targets 0..i. */
 #include "elf_symbols.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum {
@@ -108,15 +109,15 @@ static void match_symbol(struct hp_elf_names *names, const Elf64_Sym *symbol, st
   }
 }
 
-bool hp_elf_names_open(struct hp_elf_names *names, const struct hp_elf *elf, struct hp_arena *scratch) {
+int hp_elf_names_open(struct hp_elf_names *names, const struct hp_elf *elf, struct hp_arena *scratch) {
   memset(names, 0, sizeof *names);
   names->elf = elf;
-  if (!hp_elf_find_symbols(elf, &names->table)) return false;
+  if (!hp_elf_find_symbols(elf, &names->table)) return -ENOENT;
   names->budget = STEPS_MAX;
   names->name = hp_arena_alloc(scratch, HP_SYMBOL_NAME_MAX + 1);
   names->other = hp_arena_alloc(scratch, HP_SYMBOL_NAME_MAX + 1);
   names->block = hp_arena_alloc(scratch, SYMBOLS_AT_ONCE * sizeof(Elf64_Sym));
-  return names->name != NULL && names->other != NULL && names->block != NULL;
+  return names->name != NULL && names->other != NULL && names->block != NULL ? 0 : -ENOMEM;
 }
 
 void hp_elf_names_match(struct hp_elf_names *names, struct hp_elf_target *targets, size_t n) {

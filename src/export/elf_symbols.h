@@ -39,8 +39,8 @@ struct hp_elf_names {
   uint64_t budget; /* steps left, for hostile tables */
 };
 
-/* Prepare for a file. false: no symbols, or no memory. */
-bool hp_elf_names_open(struct hp_elf_names *names, const struct hp_elf *elf, struct hp_arena *scratch);
+/* Prepare for a file. 0, -ENOENT (no symbols) or -ENOMEM. */
+int hp_elf_names_open(struct hp_elf_names *names, const struct hp_elf *elf, struct hp_arena *scratch);
 
 /* Find the symbols of n targets sorted by address. */
 void hp_elf_names_match(struct hp_elf_names *names, struct hp_elf_target *targets, size_t n);

@@ -132,10 +132,9 @@ static void match_names(const struct hp_elf *elf, struct hp_symbol_query *querie
   struct hp_elf_names names;
   struct hp_elf_target *targets = hp_arena_alloc(scratch, n * sizeof targets[0]);
   if (targets == NULL) return;
-  if (!hp_elf_names_open(&names, elf, scratch)) {
-    remember_unknown(queries, list, n, scratch);
-    return;
-  }
+  int status = hp_elf_names_open(&names, elf, scratch);
+  if (status == -ENOENT) remember_unknown(queries, list, n, scratch);
+  if (status != 0) return;
   const struct hp_module *module = queries[list[0].query].module;
   for (size_t i = 0; i < n; i++) targets[i].address = list[i].address - module->load_bias;
   hp_elf_names_match(&names, targets, n);

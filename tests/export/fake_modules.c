@@ -14,13 +14,17 @@ static uint32_t next_index; /* never again the same: names are remembered by it 
 static unsigned note_count;
 static uint32_t death_epoch;
 static struct hp_module *doomed;
+static bool is_refusing;
 
 void fake_modules_reset(void) {
   module_count = 0;
   note_count = 0;
   death_epoch = 0;
   doomed = NULL;
+  is_refusing = false;
 }
+
+void fake_modules_refuse(void) { is_refusing = true; }
 
 void fake_modules_kill_later(struct hp_module *module) { doomed = module; }
 
@@ -96,7 +100,7 @@ const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
   *out_died = false;
   note_count++;
   const struct hp_module *known = hp_modules_find(pc, 0);
-  return known != NULL ? known : fake_modules_add_loaded(pc);
+  return known != NULL || is_refusing ? known : fake_modules_add_loaded(pc);
 }
 
 const struct hp_module *hp_modules_first(void) { return module_count == 0 ? NULL : &modules[module_count - 1]; }

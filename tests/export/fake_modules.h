@@ -13,6 +13,8 @@ struct hp_module *fake_modules_add(struct hp_module module);
 struct hp_module *fake_modules_add_loaded(uintptr_t pc);
 /* The module goes at the next look for an address of it. */
 void fake_modules_kill_later(struct hp_module *module);
+/* From now on nothing can be registered (as without memory), until the reset. */
+void fake_modules_refuse(void);
 /* Calls of hp_modules_note since the reset. */
 unsigned fake_modules_notes(void);
 

@@ -35,7 +35,7 @@ static bool names_at(const char *file, const uint64_t *addresses, size_t n, char
   struct hp_elf elf;
   struct hp_elf_names names;
   if (hp_elf_open(&elf, file) != 0) return false;
-  bool is_open = hp_elf_names_open(&names, &elf, &arena);
+  bool is_open = hp_elf_names_open(&names, &elf, &arena) == 0;
   if (is_open) {
     struct hp_elf_target *targets = calloc(n, sizeof *targets);
     for (size_t i = 0; i < n; i++) targets[i].address = addresses[i];
@@ -118,6 +118,13 @@ static void test_sized_symbol_hides_one_without_a_size_at_its_place(void **state
   expect_name(symbols, 2, 0x1110, "");
 }
 
+static void test_best_of_several_symbols_without_a_size_answers(void **state) {
+  (void)state;
+  const struct fixture_symbol symbols[] = {FUNCTION("__start", 0x1100, 0), FUNCTION("start", 0x1100, 0),
+                                           LOCAL("s", 0x1100, 0)};
+  expect_name(symbols, 3, 0x1180, "start");
+}
+
 static void test_many_targets_below_one_bare_symbol(void **state) {
   (void)state;
   const struct fixture_symbol symbols[] = {FUNCTION("a", 0x1000, 0), FUNCTION("b", 0x1008, 4), FUNCTION("c", 0x1010, 0)};
@@ -188,7 +195,7 @@ static void test_long_names_are_cut(void **state) {
   struct hp_elf_target target = {.address = 0x1001};
   uint64_t key;
   assert_int_equal(hp_elf_open(&elf, path), 0);
-  assert_true(hp_elf_names_open(&names, &elf, &arena));
+  assert_int_equal(hp_elf_names_open(&names, &elf, &arena), 0);
   hp_elf_names_match(&names, &target, 1);
   assert_int_equal(hp_elf_names_read(&names, &target, UINT64_MAX, 0, &key), HP_SYMBOL_NAME_MAX);
   assert_int_equal(strlen(names.name), HP_SYMBOL_NAME_MAX);
@@ -380,7 +387,7 @@ static void test_table_that_overlaps_itself_without_end_is_given_up(void **state
   struct hp_elf_target *targets = calloc(TARGETS, sizeof *targets);
   for (size_t i = 0; i < TARGETS; i++) targets[i].address = 0x2000 + i;
   assert_int_equal(hp_elf_open(&elf, path), 0);
-  assert_true(hp_elf_names_open(&resolver, &elf, &arena));
+  assert_int_equal(hp_elf_names_open(&resolver, &elf, &arena), 0);
   hp_elf_names_match(&resolver, targets, TARGETS);
   assert_true(resolver.budget < 256);
   hp_elf_close(&elf);
@@ -398,6 +405,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_symbol_without_a_size_reaches_to_the_next_function_or_the_section_s_end, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_sized_symbol_hides_one_without_a_size_at_its_place, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_best_of_several_symbols_without_a_size_answers, setup, teardown),
       cmocka_unit_test_setup_teardown(test_many_targets_below_one_bare_symbol, setup, teardown),
       cmocka_unit_test_setup_teardown(test_global_or_weak_is_preferred_to_local, setup, teardown),
       cmocka_unit_test_setup_teardown(test_name_with_fewer_underscores_then_shorter_then_smaller_is_preferred, setup,

@@ -289,6 +289,21 @@ static void test_program_never_sampled_is_registered_as_first_mapping(void **sta
   decoded_free(&decoded);
 }
 
+static void test_program_nothing_is_known_of_has_a_mapping_all_the_same(void **state) {
+  (void)state;
+  fake_modules_reset();
+  fake_modules_refuse();
+  const uintptr_t pcs[] = {PROGRAM + 0x11};
+  struct hp_row row = row_of(pcs, 1, 4, 400, 2, 200);
+  struct hp_snapshot snapshot = snapshot_of(&row, 1, HP_KIND_FULL);
+  struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
+  assert_int_equal(decoded.profile->n_mapping, 1);
+  assert_string_equal(string_of(&decoded, decoded.profile->mapping[0]->filename), "/opt/app");
+  assert_true(decoded.profile->mapping[0]->memory_start < decoded.profile->mapping[0]->memory_limit);
+  assert_int_equal(location_of(&decoded, 0, 0)->mapping_id, 0);
+  decoded_free(&decoded);
+}
+
 static void expect_only_frame(struct hp_row row, const char *name) {
   struct hp_snapshot snapshot = snapshot_of(&row, 1, HP_KIND_FULL);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
@@ -540,6 +555,7 @@ int main(void) {
       cmocka_unit_test_setup(test_address_in_no_module_has_no_mapping, setup),
       cmocka_unit_test_setup(test_deleted_is_cut_from_paths, setup),
       cmocka_unit_test_setup(test_program_never_sampled_is_registered_as_first_mapping, setup),
+      cmocka_unit_test_setup(test_program_nothing_is_known_of_has_a_mapping_all_the_same, setup),
       cmocka_unit_test_setup(test_rows_without_a_stack_get_a_pseudo_frame, setup),
       cmocka_unit_test_setup(test_pseudo_frames_have_names_without_symbols_too, setup),
       cmocka_unit_test_setup(test_deeper_than_max_depth_ends_in_truncated_at_the_root, setup),

@@ -194,6 +194,32 @@ static void test_no_descriptor_left_is_not_remembered_as_unknown(void **state) {
   assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 4, NULL), "later");
 }
 
+static void test_file_without_symbols_is_not_read_again(void **state) {
+  (void)state;
+  const struct hp_module *library = make_library("");
+  struct elf_fixture empty = elf_fixture_make(NULL, 0, NULL, 0);
+  elf_fixture_write(&empty, path, empty.size);
+  elf_fixture_free(&empty);
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 4, NULL), "?");
+  make_library("unread");
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 4, NULL), "?");
+}
+
+static void test_no_memory_is_not_remembered_as_unknown(void **state) {
+  (void)state;
+  const struct hp_module *library = make_library("with_memory");
+  for (unsigned k = 1; k < 6; k++) {
+    fake_memory_fail_at(k);
+    struct hp_arena scratch = {.chunk_bytes = 4096};
+    struct hp_symbol_query query = {.address = BIAS + FUNCTION_AT + k, .module = library};
+    hp_symbols_resolve(&query, 1, NULL, &scratch);
+    fake_memory_fail_at(0);
+    assert_true(query.name == NULL || strcmp(query.name, "with_memory") == 0);
+    hp_arena_reset(&scratch);
+    assert_string_equal(name_at(library, BIAS + FUNCTION_AT + k, NULL), "with_memory");
+  }
+}
+
 static void test_no_descriptor_is_left_open(void **state) {
   (void)state;
   int before = dup(0);
@@ -270,6 +296,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_program_run_by_the_loader_is_found_by_its_path, setup, teardown),
       cmocka_unit_test_setup_teardown(test_without_a_build_id_the_headers_in_memory_decide, setup, teardown),
       cmocka_unit_test_setup_teardown(test_no_descriptor_left_is_not_remembered_as_unknown, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_file_without_symbols_is_not_read_again, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_no_memory_is_not_remembered_as_unknown, setup, teardown),
       cmocka_unit_test_setup_teardown(test_no_descriptor_is_left_open, setup, teardown),
       cmocka_unit_test_setup_teardown(test_vdso_is_read_from_memory, setup, teardown),
       cmocka_unit_test_setup_teardown(test_names_survive_the_ceiling_for_this_dump, setup, teardown),

@@ -15,7 +15,7 @@ enum { TARGETS = 32 };
 static void use_names(const struct hp_elf *elf, struct hp_arena *arena) {
   struct hp_elf_names names;
   struct hp_elf_target targets[TARGETS] = {0};
-  if (!hp_elf_names_open(&names, elf, arena)) return;
+  if (hp_elf_names_open(&names, elf, arena) != 0) return;
   names.budget = 100000; /* many small inputs rather than few slow ones */
   for (uint64_t i = 0; i < TARGETS; i++) targets[i].address = i < TARGETS / 2 ? i * i * 16 : 0x1000 + i * 64;
   hp_elf_names_match(&names, targets, TARGETS);
