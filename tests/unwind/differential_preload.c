@@ -14,7 +14,7 @@
 #include "verifying_unwinder.h"
 #include "walk_compare.h"
 
-enum { FRAMES_MAX = 132, LIBUNWIND_EVERY = 4096, BOOTSTRAP_BYTES = 65536, OWN_FRAMES_MAX = 2 };
+enum { FRAMES_MAX = 132, LIBUNWIND_EVERY = 4096, BOOTSTRAP_BYTES = 65536, OWN_FRAMES_MAX = 4 };
 
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
@@ -52,10 +52,24 @@ static void find_next(void) {
   section--;
 }
 
-static void verify(struct hp_frame_start start) {
-  static __thread uintptr_t pcs[FRAMES_MAX];
-  static __thread struct walk_pair pair;
-  static __thread unsigned countdown = 1000;
+/* One thread at a time: the buffers are too large for the threads of some programs. */
+static void compare_with_libunwind(void) {
+  static bool is_busy;
+  static struct walk_pair pair;
+  if (hp_exchange(&is_busy, true)) return;
+  walk_both(&pair);
+  size_t own_frames = pair.theirs_count - pair.ours_count; /* of this library, which ours leaves out */
+  if (own_frames <= OWN_FRAMES_MAX) {
+    pair.theirs_count -= own_frames;
+    memmove(pair.theirs, pair.theirs + own_frames, pair.theirs_count * sizeof(*pair.theirs));
+  }
+  if (pair.ours_count < WALK_MAX) walk_pair_check(&pair);
+  hp_store_release(&is_busy, false);
+}
+
+static HP_NOINLINE void verify(struct hp_frame_start start) {
+  static __thread unsigned countdown HP_TLS;
+  uintptr_t pcs[FRAMES_MAX];
   unsigned flags;
   if (section++ == 0) {
     size_t n = hp_unwind(&start, pcs, FRAMES_MAX, &flags);
@@ -63,16 +77,7 @@ static void verify(struct hp_frame_start start) {
       hp_add_relaxed(&incomplete_walks, 1);
       incomplete_pc = pcs[n - 1];
     }
-    if (--countdown == 0) {
-      countdown = LIBUNWIND_EVERY;
-      walk_both(&pair);
-      size_t own_frames = pair.theirs_count - pair.ours_count; /* of this library, which ours leaves out */
-      if (own_frames <= OWN_FRAMES_MAX) {
-        pair.theirs_count -= own_frames;
-        memmove(pair.theirs, pair.theirs + own_frames, pair.theirs_count * sizeof(*pair.theirs));
-      }
-      if (pair.ours_count < WALK_MAX) walk_pair_check(&pair);
-    }
+    if (++countdown % LIBUNWIND_EVERY == 0) compare_with_libunwind();
   }
   section--;
 }

@@ -13,11 +13,12 @@ uint64_t hp_verified_walks;
 uint64_t hp_verified_differences;
 
 size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
-  static __thread uintptr_t again[HP_STACK_WORDS_MAX];
+  uintptr_t again[HP_VERIFIED_FRAMES_MAX];
   size_t n = hp_unwind_once(start, pcs, max, out_flags);
   struct walk walk;
   walk_begin(&walk, start);
-  size_t m = walk_plain(&walk, again, max < HP_STACK_WORDS_MAX ? max : HP_STACK_WORDS_MAX, hp_rule_table_load());
+  if (max > HP_VERIFIED_FRAMES_MAX) return n;
+  size_t m = walk_plain(&walk, again, max, hp_rule_table_load());
   hp_add_relaxed(&hp_verified_walks, 1);
   if (n != m || *out_flags != walk.flags || __builtin_memcmp(pcs, again, n * sizeof(*pcs)) != 0) {
     hp_add_relaxed(&hp_verified_differences, 1);

@@ -5,6 +5,8 @@
 
 #include "compiler.h"
 
+enum { HP_VERIFIED_FRAMES_MAX = 140 }; /* longer walks are done once: the second opinion lies on the stack */
+
 extern uint64_t hp_verified_walks;
 extern uint64_t hp_verified_differences;
 
