@@ -189,7 +189,7 @@ class Page {
     this.flame.setSums(s);
     this.table.setSums(s);
     const shown = $("matched");
-    shown.textContent = s.hits ? `${s.matchedFrames} · ${formatValue(s.matchedCum, this.unit)} · ${formatShare(s.matchedCum, s.total)}` : "";
+    shown.textContent = s.hits ? `${s.matchedFrames} ${s.matchedFrames === 1 ? "function" : "functions"} · ${formatValue(s.matchedCum, this.unit)} · ${formatShare(s.matchedCum, s.total)}` : "";
     shown.title = s.hits ? `${s.matchedFrames} functions match. Stacks through them: ${formatValue(s.matchedCum, this.unit)}; in them directly: ${formatValue(s.matchedFlat, this.unit)}` : "";
     shown.dataset.cum = s.matchedCum; shown.dataset.flat = s.matchedFlat; shown.dataset.functions = s.matchedFrames;
     this.drawTotal();

@@ -10,6 +10,8 @@ const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "D
 
 /* A name, then the same without parameters and template arguments, then its last part alone: what a narrower box can hold. */
 function shorterNames(name) {
+  const nameless = /^0x[0-9a-f]+ (.*)(\+0x[0-9a-f]+)$/.exec(name);
+  if (nameless) return [name, nameless[1] + nameless[2], nameless[2]];
   let bare = "", depth = 0;
   for (const c of name.replace(/operator(<<=?|>>=?|<=>|<=?|>=?|->\*?|\(\))/g, "operator")) {
     if (c === "<" || c === "(") { if (depth === 0 && bare === "") bare += c; else depth++; }
@@ -28,18 +30,20 @@ function hashText(text) {
   return h >>> 0;
 }
 
-/* A hue for each module, by its name; two modules that meet on one hue are moved apart, the more used one stays. */
+/* A hue for each module, by its name. Two that come too near each other are moved apart, the more used one stays; the first six
+ * keep two steps of distance. */
 function chooseHues(m) {
   const used = new Map();
   for (let i = 1; i < m.nodeCount; i++) used.set(m.module[m.frame[i]], (used.get(m.module[m.frame[i]]) || 0) + 1);
-  const taken = new Set();
+  const steps = 16, taken = [];
   const hues = new Map();
-  const steps = 16;
   for (const [module] of [...used].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))) {
     if (!module) { hues.set(module, -1); continue; }
+    const apart = taken.length < 6 ? 2 : 1;
+    const isFree = (slot) => taken.every((t) => Math.min((slot - t + steps) % steps, (t - slot + steps) % steps) >= apart);
     let slot = hashText(module.replace(/[-.0-9]+$/, "")) % steps;
-    for (let tries = 0; taken.has(slot) && tries < steps; tries++) slot = (slot + 5) % steps;
-    taken.add(slot);
+    for (let tries = 0; !isFree(slot) && tries < steps; tries++) slot = (slot + 5) % steps;
+    taken.push(slot);
     hues.set(module, (slot * 360) / steps + 20);
   }
   return hues;
