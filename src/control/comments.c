@@ -104,8 +104,9 @@ static void add_errors(struct lines *out, const struct hp_reading *reading, cons
 }
 
 static void add_reconciliation(struct lines *out, const struct hp_reading *reading, const struct hp_live_moments *m) {
-  char status[4096];
-  long n = read_status(status, sizeof status);
+  enum { STATUS_BYTES = 4096 };
+  char *status = hp_arena_alloc(out->arena, STATUS_BYTES);
+  long n = status == NULL ? -1 : read_status(status, STATUS_BYTES);
   char line[LINE_BYTES];
   struct hp_text text;
   hp_text_init(&text, line, sizeof line);

@@ -163,13 +163,25 @@ static void read_words(const struct reader *r, const char *name, const char *con
   if (text != NULL && !parse_words(text, words, value)) r->complain(name, text, otherwise);
 }
 
+/* Longer than any path that can be opened; what is cut off would only have made an error of another length. */
+enum { KEPT_PATH_BYTES = 8192 };
+
+static const char *keep_path(char kept[KEPT_PATH_BYTES], const char *path) {
+  if (path == NULL) return NULL;
+  size_t n = strnlen(path, KEPT_PATH_BYTES - 1);
+  memcpy(kept, path, n);
+  kept[n] = 0;
+  return kept;
+}
+
 static const char *const log_words[] = {"off", "error", "warn", "info", "debug", NULL};
 static const char *const kind_words[] = {"full", "heap", "alloc", "delta", NULL};
 static const char *const label_words[] = {"size", "thread", "age", NULL};
 
 /* First, since they decide where complaints about the others go. */
 static void read_log(const struct reader *r, struct hp_config *c) {
-  c->log_file = hp_config_find(r->environment, "HEAPPROF_LOG_FILE");
+  static char kept_log_file[KEPT_PATH_BYTES];
+  c->log_file = keep_path(kept_log_file, hp_config_find(r->environment, "HEAPPROF_LOG_FILE"));
   const char *text = hp_config_find(r->environment, "HEAPPROF_LOG");
   if (text == NULL) return;
   for (unsigned i = 0; log_words[i] != NULL; i++) {
@@ -198,10 +210,12 @@ void hp_config_read(struct hp_config *c, char *const *environment, hp_config_com
   read_log(&r, c);
   read_size(&r, "HEAPPROF_SAMPLE_RATE", HP_SAMPLE_RATE_MAX,
             "is no number of bytes from 0 to 1024g (suffixes k, m, g); using 512k", &c->sample_rate_bytes);
+  static char kept_out_template[KEPT_PATH_BYTES];
   const char *text = hp_config_find(environment, "HEAPPROF_OUT");
-  if (text != NULL) c->out_template = text;
+  if (text != NULL) c->out_template = keep_path(kept_out_template, text);
   text = hp_config_find(environment, "HEAPPROF_SIGNAL");
-  if (text != NULL && !hp_config_parse_signal(text, &c->signal)) {
+  c->signal_is_chosen = text != NULL && hp_config_parse_signal(text, &c->signal);
+  if (text != NULL && !c->signal_is_chosen) {
     complain("HEAPPROF_SIGNAL", text, "is no signal that a program can catch; using SIGUSR2");
   }
   text = hp_config_find(environment, "HEAPPROF_PERIOD");

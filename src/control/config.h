@@ -13,6 +13,7 @@ struct hp_config {
   uint64_t sample_rate_bytes;
   const char *out_template;     /* as given: may be relative, may end in '/' */
   int signal;                   /* 0: none */
+  bool signal_is_chosen;        /* HEAPPROF_SIGNAL named it */
   uint64_t period_nanos;        /* 0: none */
   uint32_t keep;                /* periodic files kept; 0: all */
   bool exit_dump;
@@ -33,7 +34,8 @@ struct hp_config {
 /* What is wrong with a value: `text` says why and what is used instead, without the variable's name. */
 typedef void hp_config_complain(const char *variable, const char *value, const char *text);
 
-/* Fill in *out from environ-like strings "NAME=value" (NULL-terminated; NULL: none). Strings stay where they are.
+/* Fill in *out from environ-like strings "NAME=value" (NULL-terminated; NULL: none). Paths are copied into static memory: servers
+ * that set their process title (redis, nginx) write over the environment. Called once.
  * Complaints come after the log settings are known (in *out). */
 void hp_config_read(struct hp_config *out, char *const *environment, hp_config_complain *complain);
 

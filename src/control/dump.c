@@ -8,7 +8,6 @@
 
 #include "books.h"
 #include "comments.h"
-#include "dump_stack.h"
 #include "hot.h"
 #include "live_table.h"
 #include "lock.h"
@@ -19,10 +18,12 @@
 #include "retention.h"
 #include "sampler.h"
 #include "sink.h"
+#include "stack_switch.h"
 #include "symbols.h"
 
 static struct hp_lock lock;
 static struct hp_arena arena;
+static char *stack_top; /* of the dump's own stack, mapped at the first dump */
 static struct hp_file_sink file;
 static uint64_t next_number;
 static int64_t last_delta_nanos; /* 0: since the start */
@@ -178,7 +179,8 @@ int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
                     .path_template = path_template != NULL ? path_template : hp_process.config.out_template,
                     .number = next_number};
   next_number++;
-  hp_dump_stack_call(write_all, &job);
+  if (stack_top == NULL) stack_top = hp_stack_map();
+  hp_stack_call(stack_top, write_all, &job);
   hp_live_table_reclaim((uint64_t)(begin / 1000000000));
   hp_arena_reset(&arena);
   if (job.result == 0) {

@@ -9,7 +9,6 @@
 #include "heap.h"
 #include "helper.h"
 #include "live_table.h"
-#include "modules.h"
 #include "peak_tracker.h"
 #include "process.h"
 #include "sampler.h"
@@ -29,7 +28,6 @@ static void before_fork(void) {
   bool got = hp_dump_lock_for(FORK_WAIT_NANOS);
   hp_peak_tracker_lock();
   hp_unwind_lock_all();
-  hp_modules_lock();
   hp_live_table_lock_all();
   hp_stack_table_lock();
   hp_heap_lock_all();
@@ -43,7 +41,6 @@ static bool release_tables(void (*unlock_heap)(void)) {
   unlock_heap();
   hp_stack_table_unlock();
   hp_live_table_unlock_all();
-  hp_modules_unlock();
   hp_unwind_unlock_all();
   hp_peak_tracker_unlock();
   return got;

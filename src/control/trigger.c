@@ -2,9 +2,7 @@
  * trigger.c - see trigger.h. */
 #include "trigger.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 #include <string.h>
 
@@ -150,20 +148,6 @@ static void handle_signal(int number, siginfo_t *info, void *context) {
   errno = saved_errno;
 }
 
-/* Does the handler belong to a Java virtual machine? HotSpot takes SIGUSR2 in every process, for its own thread suspension:
- * no news to anybody who did not choose the signal. */
-static bool is_virtual_machine(const void *handler) {
-#if defined(_DLFO_STRUCT_HAS_EH_DBASE) || __GLIBC_PREREQ(2, 35)
-  struct dl_find_object found;
-  if (_dl_find_object((void *)handler, &found) != 0) return false;
-  const char *name = found.dlfo_link_map->l_name;
-  return name != NULL && strstr(name, "/libjvm.so") != NULL;
-#else
-  (void)handler;
-  return false;
-#endif
-}
-
 void hp_trigger_check_handler(void) {
   int number = hp_process.config.signal;
   if (number == 0 || hp_load_relaxed(&is_handler_lost)) return;
@@ -176,7 +160,8 @@ void hp_trigger_check_handler(void) {
   if (hp_syscall4(SYS_rt_sigaction, number, NULL, &now, 8) != 0) return;
   if (now.handler == (void *)handle_signal) return;
   if (hp_exchange(&is_handler_lost, true)) return;
-  enum hp_log_level level = is_virtual_machine(now.handler) ? HP_LOG_INFO : HP_LOG_WARN;
+  /* Nobody chose the default signal; programs that use it for themselves (xargs, every JVM) are no news. */
+  enum hp_log_level level = hp_process.config.signal_is_chosen ? HP_LOG_WARN : HP_LOG_INFO;
   hp_log(level, "the program has taken over signal %d, it no longer dumps; choose another with HEAPPROF_SIGNAL", number);
 }
 

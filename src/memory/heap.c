@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lock.h"
 #include "mathfn.h"
+#include "stack_switch.h"
 #include "sys.h"
 
 void *hpje_malloc(size_t size);
@@ -29,6 +31,7 @@ const char *hpje_malloc_conf =
 static size_t ceiling_bytes = SIZE_MAX; /* written once at start-up */
 static size_t used_bytes;               /* atomic */
 static bool is_used;                    /* atomic: jemalloc has been initialised, so it has to be told of a fork */
+static struct hp_lock first_use_lock;
 
 void hp_memory_set_ceiling(size_t bytes) { hp_store_relaxed(&ceiling_bytes, bytes); }
 
@@ -53,15 +56,32 @@ static void *charge(void *ptr, size_t size) {
   return ptr;
 }
 
+static void initialise(void *unused) {
+  (void)unused;
+  hpje_free(hpje_malloc(1));
+}
+
+/* jemalloc's start takes 6 KiB of stack, more than a thread of the smallest size may have left. */
+static HP_COLD void first_use(void) {
+  hp_lock_acquire(&first_use_lock);
+  if (!hp_load_relaxed(&is_used)) {
+    char *top = hp_stack_map();
+    hp_stack_call(top, initialise, NULL);
+    hp_stack_unmap(top);
+    hp_store_release(&is_used, true);
+  }
+  hp_lock_release(&first_use_lock);
+}
+
 void *hp_heap_alloc(size_t size) {
   if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
-  hp_store_relaxed(&is_used, true);
+  if (HP_UNLIKELY(!hp_load_acquire(&is_used))) first_use();
   return charge(hpje_malloc(size), size);
 }
 
 void *hp_heap_alloc_aligned_zero(size_t alignment, size_t size) {
   if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
-  hp_store_relaxed(&is_used, true);
+  if (HP_UNLIKELY(!hp_load_acquire(&is_used))) first_use();
   void *ptr = charge(hpje_aligned_alloc(alignment, size), size);
   if (ptr != NULL) __builtin_memset(ptr, 0, size);
   return ptr;
@@ -83,12 +103,15 @@ bool hp_memory_above_eighths(unsigned eighths) {
 
 /* ---- fork ---- */
 void hp_heap_lock_all(void) {
+  hp_lock_acquire(&first_use_lock);
   if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_prefork();
 }
 void hp_heap_unlock_all_parent(void) {
+  hp_lock_release(&first_use_lock);
   if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_postfork_parent();
 }
 void hp_heap_unlock_all_child(void) {
+  hp_lock_release(&first_use_lock);
   if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_postfork_child();
 }
 

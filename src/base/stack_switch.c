@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * dump_stack.c - see dump_stack.h. A guard page lies below the stack. */
-#include "dump_stack.h"
+ * stack_switch.c - see stack_switch.h. A guard page lies below each stack. */
+#include "stack_switch.h"
 
 #include <sys/mman.h>
 
@@ -14,15 +14,6 @@ enum { STACK_BYTES = 128 * 1024, GUARD_BYTES = 4096 };
 #else
 #define SWITCH_STACKS 1
 #endif
-
-static char *stack_top; /* guarded by the dump lock */
-
-static char *map_stack(void) {
-  char *base = hp_sys_mmap(NULL, STACK_BYTES + GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (hp_sys_failed(base)) return NULL;
-  hp_syscall3(SYS_mprotect, base, GUARD_BYTES, PROT_NONE);
-  return base + GUARD_BYTES + STACK_BYTES;
-}
 
 static HP_NOINLINE void switch_and_call(char *top, void (*function)(void *), void *argument) {
 #if defined(__x86_64__)
@@ -50,10 +41,20 @@ static HP_NOINLINE void switch_and_call(char *top, void (*function)(void *), voi
 #endif
 }
 
-void hp_dump_stack_call(void (*function)(void *), void *argument) {
-  if (SWITCH_STACKS && stack_top == NULL) stack_top = map_stack();
-  if (SWITCH_STACKS && stack_top != NULL) {
-    switch_and_call(stack_top, function, argument);
+char *hp_stack_map(void) {
+  char *base = hp_sys_mmap(NULL, STACK_BYTES + GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (hp_sys_failed(base)) return NULL;
+  hp_syscall3(SYS_mprotect, base, GUARD_BYTES, PROT_NONE);
+  return base + GUARD_BYTES + STACK_BYTES;
+}
+
+void hp_stack_unmap(char *top) {
+  if (top != NULL) hp_sys_munmap(top - STACK_BYTES - GUARD_BYTES, STACK_BYTES + GUARD_BYTES);
+}
+
+void hp_stack_call(char *top, void (*function)(void *), void *argument) {
+  if (SWITCH_STACKS && top != NULL) {
+    switch_and_call(top, function, argument);
   } else {
     function(argument);
   }
