@@ -43,7 +43,7 @@ while [ $SECONDS -lt $end ]; do
   have ruby && run ruby -e 'h={}; 60000.times{|i| h["k#{i}"]=[i]*5}; puts h.map{|k,v| k.sub("k","z")}.size; require "json"; JSON.parse(h.to_json)'
   have jq && run jq -n '[range(60000)|{a:.,b:(tostring)}]|group_by(.a%10)|map(length)'
   have git && run git init -q "$work/repo" && (cd "$work/repo" && seq 20000 >f && run git add f && run git -c user.name=a -c user.email=b commit -qm x && run git log --stat && run git gc -q) && rm -rf "$work/repo"
-  have gdb && run gdb -batch -ex 'info functions main' -ex 'list main' "$work/a.out"
+  have gdb && run gdb -batch -ex 'info functions main' "$work/a.out"
   have openssl && run openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/k" -out "$work/c" -subj /CN=a
 done
 awk '{w[$1]+=$3; d[$1]+=$5; r[$1]+=$7; m[$1]+=$9; s[$1]+=$11; i[$1]+=$13; e[$1]=$14; l[$1]+=$16; x[$1]+=$18}

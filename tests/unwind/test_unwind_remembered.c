@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * test_unwind_remembered.c - walks that take over what has not changed give the stacks of walks that do not. Random trees of
+ * calls through frames of every shape are walked at every node, before, between and after the calls of its children, in
+ * several threads, with flushes; verifying_unwinder.c walks each a second time and compares. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "frame_shapes.h"
+#include "rng.h"
+#include "unwinder.h"
+#include "verifying_unwinder.h"
+
+enum { DEPTH = 36, WALKS = 400000, THREADS = 3, SIGNALS = 2000 };
+
+static __thread struct hp_rng rng;
+static __thread int walks_left;
+static unsigned set_count;
+
+static void HP_NOINLINE walk(void) {
+  uintptr_t pcs[HP_VERIFIED_FRAMES_MAX];
+  unsigned flags;
+  struct hp_frame_start start = HP_FRAME_START();
+  walks_left--;
+  size_t max = hp_rng_next(&rng) % 8 == 0 ? 1 + hp_rng_next(&rng) % 20 : HP_VERIFIED_FRAMES_MAX;
+  hp_unwind(&start, pcs, max, &flags);
+  __asm__ volatile("");
+}
+
+/* One node of the tree: the path's `at` is its depth. */
+long path_next(struct path *path, long value) {
+  size_t depth = path->at;
+  walk();
+  unsigned children = depth < path->length && walks_left > 0 ? (unsigned)(hp_rng_next(&rng) % 4) : 0;
+  if (depth < path->length / 2 && children == 0 && walks_left > 0) children = 1;
+  for (unsigned i = 0; i < children; i++) {
+    path->at = depth + 1;
+    value += all_shapes[hp_rng_next(&rng) % set_count][hp_rng_next(&rng) % SHAPE_COUNT](path, value & 1023);
+    if (hp_rng_next(&rng) % 2) walk();
+  }
+  if (hp_rng_next(&rng) % 20000 == 0) hp_unwind_flush();
+  path->at = depth;
+  return value;
+}
+
+static void *run_trees(void *seed) {
+  rng.state = (uintptr_t)seed;
+  walks_left = WALKS;
+  while (walks_left > 0) {
+    struct path path = {.length = 4 + hp_rng_next(&rng) % DEPTH};
+    path_next(&path, 1);
+  }
+  return NULL;
+}
+
+static void test_trees_in_one_thread(void **state) {
+  (void)state;
+  run_trees((void *)1);
+  assert_true(hp_verified_walks >= WALKS);
+  assert_int_equal(hp_verified_differences, 0);
+}
+
+static void test_trees_in_several_threads(void **state) {
+  (void)state;
+  pthread_t threads[THREADS];
+  for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, run_trees, (void *)(i + 2));
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  assert_int_equal(hp_verified_differences, 0);
+}
+
+static void walk_in_handler(int number) {
+  (void)number;
+  walk();
+}
+
+/* Handlers on the same stack, at places that are no calls, and between walks of the code below them. */
+static void *run_with_signals(void *unused) {
+  (void)unused;
+  rng.state = 77;
+  struct sigaction action = {.sa_handler = walk_in_handler};
+  sigaction(SIGUSR1, &action, NULL);
+  for (int i = 0; i < SIGNALS; i++) {
+    walks_left = 20;
+    struct path path = {.length = 8};
+    path_next(&path, i);
+    raise(SIGUSR1);
+  }
+  return NULL;
+}
+
+static void test_walks_in_signal_handlers_between_others(void **state) {
+  (void)state;
+  run_with_signals(NULL);
+  assert_int_equal(hp_verified_differences, 0);
+}
+
+static void test_records_were_used(void **state) {
+  (void)state;
+  struct hp_unwind_stats stats;
+  hp_unwind_get_stats(&stats);
+  print_message("%lu walks, %lu took over a stretch, %lu misses\n", hp_verified_walks, stats.prefix_reuses, stats.rule_misses);
+  assert_true(stats.prefix_reuses > hp_verified_walks / 4);
+}
+
+/* Far more threads than there is room for: the others just walk. */
+static void *walk_few_times(void *unused) {
+  (void)unused;
+  rng.state = 5;
+  for (int i = 0; i < 10; i++) walk();
+  return NULL;
+}
+
+static void test_many_threads_share_a_bounded_pool(void **state) {
+  (void)state;
+  enum { BATCH = 400 };
+  static pthread_t threads[BATCH];
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 1 << 16);
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < BATCH; i++) assert_int_equal(pthread_create(&threads[i], &attributes, walk_few_times, NULL), 0);
+    for (int i = 0; i < BATCH; i++) pthread_join(threads[i], NULL);
+  }
+  pthread_attr_destroy(&attributes);
+  struct hp_unwind_stats stats;
+  hp_unwind_get_stats(&stats);
+  assert_true(stats.cache_bytes < 4 << 20);
+  assert_int_equal(hp_verified_differences, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_trees_in_one_thread),
+      cmocka_unit_test(test_trees_in_several_threads),
+      cmocka_unit_test(test_walks_in_signal_handlers_between_others),
+      cmocka_unit_test(test_records_were_used),
+      cmocka_unit_test(test_many_threads_share_a_bounded_pool),
+  };
+  while (all_shapes[set_count] != NULL) set_count++;
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
