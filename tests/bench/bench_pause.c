@@ -3,8 +3,8 @@
  * call; the main thread dumps (--dumps=N, 0: only waits as long, the control) a live set made at rate 1.
  *   --samples=100000 --stacks=10000 --depth=40 --threads=3 --dumps=20 --gap_ms=50 --rate=524288: rate while measuring
  * Invariants  Every nanosecond of a worker lies in one interval (a call, or what is between calls). When an interval is
- *             longer than SLOW_NS the count of involuntary context switches tells whether the scheduler took the CPU away:
- *             such an interval is counted apart, what remains is waiting (a lock, a page fault, a spin).
+ *             longer than SLOW_NS the thread's context switches tell why: it slept (waited: a lock), or the scheduler took
+ *             the CPU away (preempted), or neither: a spin, a page fault, or a hypervisor that ran somebody else (other).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,10 +20,13 @@
 
 enum { SLOW_NS = 30000, TARGET_NS = 200000, BUCKETS = 64 * 8, SLOTS = 512 };
 
+enum reason { OTHER, WAITED, PREEMPTED, REASONS };
+
 struct worker {
   pthread_t thread;
-  uint64_t random, calls, max_ns, preempted, preempted_max_ns, over_target;
-  long switches; /* involuntary, when last looked */
+  uint64_t random, calls;
+  uint64_t slow[REASONS], over_target[REASONS], max_ns[REASONS];
+  long voluntary, involuntary; /* context switches when last looked */
   uint64_t histogram[BUCKETS];
   void *slots[SLOTS];
 };
@@ -41,46 +44,45 @@ static uint64_t bucket_end_ns(unsigned bucket) {
   return bucket < 8 ? bucket : (UINT64_C(9) + (bucket & 7)) << (bucket / 8 - 3);
 }
 
-static long involuntary_switches(void) {
+/* Why did the interval that has just ended take so long? */
+static enum reason reason_of(struct worker *worker) {
   struct rusage usage;
   getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
-}
-
-/* Was the CPU taken away in the interval that has just ended? */
-static int was_preempted(struct worker *worker) {
-  long now = involuntary_switches();
-  int was = now != worker->switches;
-  worker->switches = now;
-  return was;
+  enum reason reason = usage.ru_nvcsw != worker->voluntary      ? WAITED
+                       : usage.ru_nivcsw != worker->involuntary ? PREEMPTED
+                                                                : OTHER;
+  worker->voluntary = usage.ru_nvcsw;
+  worker->involuntary = usage.ru_nivcsw;
+  return reason;
 }
 
 static void record_call(struct worker *worker, uint64_t ns) {
-  if (ns >= SLOW_NS && was_preempted(worker)) {
-    worker->preempted++;
-    if (ns > worker->preempted_max_ns) worker->preempted_max_ns = ns;
-    return;
+  enum reason reason = OTHER;
+  if (ns >= SLOW_NS) {
+    reason = reason_of(worker);
+    worker->slow[reason]++;
+    worker->over_target[reason] += ns > TARGET_NS;
   }
+  if (ns > worker->max_ns[reason]) worker->max_ns[reason] = ns;
+  if (reason == PREEMPTED) return; /* says nothing about the call */
   worker->calls++;
   worker->histogram[bucket_of(ns)]++;
-  if (ns > worker->max_ns) worker->max_ns = ns;
-  worker->over_target += ns > TARGET_NS;
 }
 
 static void *work(void *argument) {
   struct worker *worker = argument;
-  worker->switches = involuntary_switches();
+  reason_of(worker);
   uint64_t before_ns = bench_wall_ns();
   while (!atomic_load_explicit(&is_done, memory_order_relaxed)) {
     uint64_t draw = bench_random(&worker->random);
     void **slot = &worker->slots[draw % SLOTS];
     uint64_t start_ns = bench_wall_ns();
-    if (start_ns - before_ns >= SLOW_NS) was_preempted(worker);
+    if (start_ns - before_ns >= SLOW_NS) reason_of(worker);
     free(*slot);
     uint64_t middle_ns = bench_wall_ns();
     record_call(worker, middle_ns - start_ns);
     uint64_t again_ns = bench_wall_ns();
-    if (again_ns - middle_ns >= SLOW_NS) was_preempted(worker);
+    if (again_ns - middle_ns >= SLOW_NS) reason_of(worker);
     *slot = malloc(16 + ((draw >> 40) & 511));
     bench_touch(*slot);
     before_ns = bench_wall_ns();
@@ -95,15 +97,16 @@ static double histogram_percentile_ns(const struct worker *sum, double percent) 
     seen += sum->histogram[i];
     if (seen > wanted) return (double)bucket_end_ns(i);
   }
-  return (double)sum->max_ns;
+  return (double)sum->max_ns[WAITED];
 }
 
 static void add_worker(struct worker *sum, const struct worker *worker) {
   sum->calls += worker->calls;
-  sum->preempted += worker->preempted;
-  sum->over_target += worker->over_target;
-  if (worker->max_ns > sum->max_ns) sum->max_ns = worker->max_ns;
-  if (worker->preempted_max_ns > sum->preempted_max_ns) sum->preempted_max_ns = worker->preempted_max_ns;
+  for (unsigned i = 0; i < REASONS; i++) {
+    sum->slow[i] += worker->slow[i];
+    sum->over_target[i] += worker->over_target[i];
+    if (worker->max_ns[i] > sum->max_ns[i]) sum->max_ns[i] = worker->max_ns[i];
+  }
   for (unsigned i = 0; i < BUCKETS; i++) sum->histogram[i] += worker->histogram[i];
 }
 
@@ -139,12 +142,16 @@ int main(int argc, char **argv) {
     pthread_join(workers[i].thread, NULL);
     add_worker(sum, &workers[i]);
   }
+  static const char *const names[REASONS] = {"other", "waited", "preempted"};
   printf(
-      "bench name=pause threads=%u dumps=%lu calls=%lu cpu_ns=%lu wall_ns=%lu p50_ns=%.0f p99_ns=%.0f p999_ns=%.0f "
-      "p9999_ns=%.0f "
-      "max_ns=%lu over_200us=%lu preempted=%lu preempted_max_ns=%lu dump_wall_ns=%lu file_bytes=%lu\n",
-      threads, dumps, sum->calls, sum->max_ns, sum->max_ns, histogram_percentile_ns(sum, 50),
-      histogram_percentile_ns(sum, 99), histogram_percentile_ns(sum, 99.9), histogram_percentile_ns(sum, 99.99), sum->max_ns,
-      sum->over_target, sum->preempted, sum->preempted_max_ns, dumping_ns / rounds, bytes);
+      "bench name=pause threads=%u dumps=%lu calls=%lu p50_ns=%.0f p99_ns=%.0f p999_ns=%.0f p9999_ns=%.0f dump_wall_ns=%lu "
+      "file_bytes=%lu",
+      threads, dumps, sum->calls, histogram_percentile_ns(sum, 50), histogram_percentile_ns(sum, 99),
+      histogram_percentile_ns(sum, 99.9), histogram_percentile_ns(sum, 99.99), dumping_ns / rounds, bytes);
+  for (unsigned i = 0; i < REASONS; i++) {
+    printf(" %s=%lu %s_over_200us=%lu %s_max_ns=%lu", names[i], sum->slow[i], names[i], sum->over_target[i], names[i],
+           sum->max_ns[i]);
+  }
+  printf("\n");
   return 0;
 }

@@ -76,7 +76,8 @@ def write_inputs(folder, is_quick):
     """All inputs in `folder`; returns {name: path}."""
     scale = 1 if is_quick else 2
     texts = {"script.sql": sql_script(12000 * scale), "script.py": PYTHON_SCRIPT % (18000 * scale),
-             "script.js": NODE_SCRIPT % (20000 * scale), "input.i": c_file(45 * scale), "input.json": json_rows(9000 * scale)}
+             "script.js": NODE_SCRIPT % (20000 * scale), "input.i": c_file(45 * scale),
+             "input.json": json_rows(9000 * scale)}
     paths = {}
     for name, text in texts.items():
         paths[name] = os.path.join(folder, name)

@@ -11,7 +11,9 @@ def table(header, rows):
 
 
 def scaled(ns, kind):
-    return "%.2f ns" % ns if kind in ("micro", "threads") else "%.0f µs" % (ns / 1e3) if kind == "exec" else "%.1f ms" % (ns / 1e6)
+    if kind == "exec":
+        return "%.0f µs" % (ns / 1e3)
+    return "%.1f ms" % (ns / 1e6) if kind == "real" else "%.2f ns" % ns
 
 
 def cell(runs, kind, metric="cpu_ns"):
@@ -33,7 +35,8 @@ def workload_table(workload, subjects, results):
         ratio = measure.Ratio(runs, results.get((workload.name, reference)))
         plain = measure.Ratio(runs, results.get((workload.name, "plain")))
         wall = measure.Ratio(runs, results.get((workload.name, "plain")), "wall_ns")
-        rows.append((subject.name, cell(runs, workload.kind), "%s %s" % (ratio, reference) if subject.name != "plain" else "–",
+        to_reference = "%s %s" % (ratio, reference) if subject.name != "plain" else "–"
+        rows.append((subject.name, cell(runs, workload.kind), to_reference,
                      "%.3f" % ratio.of_minima if ratio else "–", "%.3f" % plain.median if plain else "–",
                      "%.3f" % wall.median if wall else "–", len(measure.values_of(runs, "cpu_ns"))))
     unit = "CPU time a pair" if workload.kind in ("micro", "threads") else "CPU time"
@@ -45,8 +48,8 @@ def workload_table(workload, subjects, results):
 def sweep_table(sweep):
     rows = []
     for (profiler, depth, stacks), values in sorted(sweep.items()):
-        rows.append((profiler, depth, stacks, "%.0f (%.0f–%.0f)" % (statistics.median(values), measure.quantile(values, 0.25),
-                                                                    measure.quantile(values, 0.75)), len(values)))
+        spread = "%.0f (%.0f–%.0f)" % tuple(measure.quantile(values, fraction) for fraction in (0.5, 0.25, 0.75))
+        rows.append((profiler, depth, stacks, spread, len(values)))
     return "### One sample all in (slope of the rate sweep, 512 B)\n\n" + table(
         ("profiler", "depth", "distinct stacks", "ns a sample: median (quartiles)", "rounds"), rows)
 
@@ -81,9 +84,11 @@ def special_tables(found):
     if found.get("sweep"):
         parts.append(sweep_table(found["sweep"]))
     if found.get("first sample"):
-        parts.append(plain_table("First sample of a new thread (wall time of its first, second, third malloc)", found["first sample"],
+        title = "First sample of a new thread (wall time of its first, second, third malloc)"
+        parts.append(plain_table(title, found["first sample"],
                                  [("first", "cpu_ns", us), ("second", "second_ns", us), ("third", "third_ns", us),
-                                  ("99th percentile of the first", "p99_ns", us), ("very first in the process", "cold_ns", us)]))
+                                  ("99th percentile of the first", "p99_ns", us),
+                                  ("very first in the process", "cold_ns", us)]))
     if found.get("dump"):
         parts.append(plain_table("Dump of 100 000 live samples on 10 000 stacks of depth 40", found["dump"],
                                  [("CPU", "cpu_ns", ms), ("wall", "wall_ns", ms), ("CPU of the first", "first_cpu_ns", ms),
@@ -91,26 +96,29 @@ def special_tables(found):
     if found.get("pause"):
         parts.append(plain_table("malloc and free of three busy threads while dumps run", found["pause"],
                                  [("calls", "calls", whole), ("median", "p50_ns", whole), ("99 %", "p99_ns", whole),
-                                  ("99.9 %", "p999_ns", whole), ("99.99 %", "p9999_ns", us), ("longest not preempted", "max_ns", us),
-                                  ("over 200 µs", "over_200us", whole), ("preempted", "preempted", whole),
-                                  ("longest preempted", "preempted_max_ns", ms), ("a dump takes", "dump_wall_ns", ms)]))
+                                  ("99.9 %", "p999_ns", whole), ("99.99 %", "p9999_ns", us),
+                                  ("over 30 µs: waited", "waited", whole), ("longest", "waited_max_ns", us),
+                                  ("other (spin, fault, stolen)", "other", whole), ("longest", "other_max_ns", us),
+                                  ("preempted", "preempted", whole), ("a dump takes", "dump_wall_ns", ms)]))
     memory = found.get("memory") or {}
     if memory.get("large"):
         parts.append(plain_table("Memory at rate 1", memory["large"],
-                                 [("own: at start", "start_own", mib), ("live", "live_own", mib), ("all freed", "freed_own", mib),
-                                  ("distinct stacks", "visited_own", mib), ("a second later", "later_own", mib),
+                                 [("own: at start", "start_own", mib), ("live", "live_own", mib),
+                                  ("all freed", "freed_own", mib), ("distinct stacks", "visited_own", mib),
+                                  ("a second later", "later_own", mib),
                                   ("private: at start", "start_private", mib), ("live", "live_private", mib),
                                   ("all freed", "freed_private", mib), ("distinct stacks", "visited_private", mib)]))
     if memory.get("small"):
         parts.append(plain_table("Memory of a small program at 512k", memory["small"],
-                                 [("private", "live_private", mib), ("resident", "live_rss", mib), ("own", "live_own", mib)]))
+                                 [("private", "live_private", mib), ("resident", "live_rss", mib),
+                                  ("own", "live_own", mib)]))
     if found.get("startup"):
         calls = sorted({call for counts in found["startup"].values() for call in counts})
-        parts.append("### System calls of /bin/true\n\n" + table(
-            ("subject", *calls), [(name, *(counts.get(call, 0) for call in calls)) for name, counts in found["startup"].items()]))
+        rows = [(name, *(counts.get(call, 0) for call in calls)) for name, counts in found["startup"].items()]
+        parts.append("### System calls of /bin/true\n\n" + table(("subject", *calls), rows))
     if found.get("instructions"):
         counts = found["instructions"]
-        parts.append("### Instructions a pair of 16 B (callgrind)\n\n" + table(
-            ("subject", "instructions", "over null"),
-            [(name, "%.2f" % count, "%+.2f" % (count - counts["null"]) if "null" in counts else "–") for name, count in counts.items()]))
+        rows = [(name, "%.2f" % count, "%+.2f" % (count - counts.get("null", count))) for name, count in counts.items()]
+        header = ("subject", "instructions", "over null")
+        parts.append("### Instructions a pair of 16 B (callgrind)\n\n" + table(header, rows))
     return "\n".join(parts)

@@ -20,18 +20,19 @@ def sample_probability(rate_bytes, size_bytes=SWEEP_SIZE_BYTES):
     return 1 - math.exp(-size_bytes / rate_bytes)
 
 
-def sweep(machine, programs, library, rounds, is_quick, failures):
+def sweep(machine, programs, library, options, failures):
     """{(profiler, depth, stacks): [ns a sample, one a round]}: slope of ns a pair over samples a pair."""
-    found = subjects.sweep_subjects(library)
-    if is_quick:
-        found = {name: rates for name, rates in found.items() if name == "heapprof"}
+    found, rounds = subjects.sweep_subjects(library), options.rounds
+    if options.quick or options.subjects:
+        wanted = options.subjects or ["heapprof"]
+        found = {name: rates for name, rates in found.items() if any(part in name for part in wanted)}
     jobs = []
     for profiler, rates in found.items():
         for depth in SWEEP_DEPTHS:
             for stacks in ((1, 1024) if profiler == "heapprof" else (1,)):
                 for rate, subject in rates.items():
                     argv = [os.path.join(programs, "bench_depth"), "--depth=%d" % depth, "--stacks=%d" % stacks,
-                            "--size=%d" % SWEEP_SIZE_BYTES, "--iterations=%d" % (400000 if is_quick else 800000)]
+                            "--size=%d" % SWEEP_SIZE_BYTES, "--iterations=%d" % (300000 if options.quick else 600000)]
                     jobs.append((("sample", profiler, depth, stacks, rate), rounds,
                                  lambda argv=argv, subject=subject: machine.run(argv, machine.env_of(subject),
                                                                                 {machine.one_cpu})))
@@ -53,7 +54,8 @@ def run_list(machine, programs, program, arguments, chosen, rounds, failures, cp
         argv = [os.path.join(programs, program), *arguments, *extra]
         subject = subjects.Subject(name, env)
         jobs.append(((program, name), rounds,
-                     lambda argv=argv, subject=subject: machine.run(argv, machine.env_of(subject), cpus or {machine.one_cpu})))
+                     lambda argv=argv, subject=subject: machine.run(argv, machine.env_of(subject),
+                                                                    cpus or {machine.one_cpu})))
     runs = measure.run_rounds(machine, jobs, rounds, measure.Progress(len(jobs) * rounds), failures)
     return {name: [run for run in values if run] for (_, name), values in runs.items()}
 
@@ -83,11 +85,13 @@ def dump(machine, programs, library, is_quick, failures):
     chosen = []
     if library:
         for name, more, extra in (("full", {}, ()), ("full, in a threaded program", {}, ("--threads=1",)),
-                                  ("full,delta", {"HEAPPROF_KIND": "full,delta"}, ()), ("full + peak", {"HEAPPROF_PEAK": "1"}, ()),
+                                  ("full,delta", {"HEAPPROF_KIND": "full,delta"}, ()),
+                                  ("full + peak", {"HEAPPROF_PEAK": "1"}, ()),
                                   ("full, no names", {"HEAPPROF_SYMBOLS": "0"}, ())):
             chosen.append(("heapprof " + name, subjects.heapprof_env(library, "1", HEAPPROF_EXIT_DUMP="0", **more), extra))
     if jemalloc:
-        chosen.append(("jemalloc", {"LD_PRELOAD": jemalloc, "MALLOC_CONF": "prof:true,prof_accum:true,lg_prof_sample:0"}, ()))
+        conf = "prof:true,prof_accum:true,lg_prof_sample:0"
+        chosen.append(("jemalloc", {"LD_PRELOAD": jemalloc, "MALLOC_CONF": conf}, ()))
     if tcmalloc and not is_quick:
         chosen.append(("tcmalloc heap profiler", {"LD_PRELOAD": tcmalloc, "HEAPPROFILE": "{tmp}/tcmalloc"}, ()))
     return run_list(machine, programs, "bench_dump", (), chosen, 1 if is_quick else 3, failures)
@@ -114,7 +118,8 @@ def startup_calls(machine, null, library):
     result = {}
     for name, env in chosen:
         log = os.path.join(machine.scratch(), "strace.log")
-        assignments = [word for item in machine.env_of(subjects.Subject(name, env)).items() for word in ("-E", "%s=%s" % item)]
+        variables = machine.env_of(subjects.Subject(name, env)).items()
+        assignments = [word for item in variables for word in ("-E", "%s=%s" % item)]
         subprocess.run(["strace", "-f", "-o", log, *assignments, "/bin/true"], check=True)
         with open(log, encoding="utf-8", errors="replace") as lines:
             calls = [match.group(1) for match in (re.match(r"\d+ +(\w+)\(", line) for line in lines) if match]
@@ -142,13 +147,14 @@ def instructions(machine, programs, null, library, failures):
         return {}
     chosen = [("plain", {}), ("null", {"LD_PRELOAD": null})]
     if library:
-        chosen += [("heapprof " + rate, subjects.heapprof_env(library, rate, HEAPPROF_EXIT_DUMP="0")) for rate in ("0", "512k", "4k")]
+        chosen += [("heapprof " + rate, subjects.heapprof_env(library, rate, HEAPPROF_EXIT_DUMP="0"))
+                   for rate in ("0", "512k", "4k")]
     result, program = {}, os.path.join(programs, "bench_pair")
     few, many = 200000, 2200000
     for name, env in chosen:
         try:
-            counts = [instructions_once(machine, [program, "--iterations=%d" % count], machine.env_of(subjects.Subject(name, env)))
-                      for count in (few, many)]
+            variables = machine.env_of(subjects.Subject(name, env))
+            counts = [instructions_once(machine, [program, "--iterations=%d" % count], variables) for count in (few, many)]
             # The program warms up with a fiftieth and rounds each of its 20 chunks up by one.
             result[name] = (counts[1] - counts[0]) / ((many - few) * 1.02)
         except measure.Failed as error:

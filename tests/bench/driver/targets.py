@@ -65,14 +65,16 @@ def one_sample(rows):
     limits = {5: (300, 150), 20: (300, 150), 64: (450, 200)}
     for (profiler, depth, stacks), values in sorted((rows.found.get("sweep") or {}).items()):
         if profiler == "heapprof" and depth in limits:
-            what = "sample all in, depth %d, %d stack%s (stretch %d)" % (depth, stacks, "" if stacks == 1 else "s", limits[depth][1])
+            stretch = limits[depth][1]
+            what = "sample all in, depth %d, %d stack%s (stretch %d)" % (depth, stacks, "" if stacks == 1 else "s", stretch)
             spread = "quartiles %.0f–%.0f" % (measure.quantile(values, 0.25), measure.quantile(values, 0.75))
-            rows.add_value("3 a sample", what, statistics.median(values), limits[depth][0], lambda value: "%.0f ns" % value, spread)
+            rows.add_value("3 a sample", what, statistics.median(values), limits[depth][0], "{:.0f} ns".format, spread)
     first = rows.found.get("first sample") or {}
     if first.get("heapprof 1") and first.get("null"):
         null_ns = special.median_of(first["null"], "cpu_ns")
-        rows.add_value("3 a sample", "first sample of a new thread, over null", special.median_of(first["heapprof 1"], "cpu_ns") - null_ns,
-                       5000, report.us, "null " + report.us(null_ns))
+        over_ns = special.median_of(first["heapprof 1"], "cpu_ns") - null_ns
+        rows.add_value("3 a sample", "first sample of a new thread, over null", over_ns, 5000, report.us,
+                       "null " + report.us(null_ns))
 
 
 def every_call(rows):
@@ -102,22 +104,23 @@ def memory(rows):
     if small.get("heapprof 512k") and small.get("plain"):
         plain = special.median_of(small["plain"], "live_private")
         rows.add_value("7 memory", "small program at 512k, private bytes over plain",
-                       special.median_of(small["heapprof 512k"], "live_private") - plain, 1.5 * 2**20, report.mib, report.mib(plain))
+                       special.median_of(small["heapprof 512k"], "live_private") - plain, 1.5 * 2**20, report.mib,
+                       report.mib(plain))
     null = (found.get("large") or {}).get("null")
     if not large or not null:
         return
     run, floor = large[0], null[0]
 
     def step(after, before):
-        own = (run[after + "_own"] - run[before + "_own"])
-        private = (run[after + "_private"] - run[before + "_private"]) - (floor[after + "_private"] - floor[before + "_private"])
-        return own, private
+        def grown(of, what):
+            return of[after + what] - of[before + what]
+        return grown(run, "_own"), grown(run, "_private") - grown(floor, "_private")
 
     def show(value):
         return "%.1f B" % value
 
     own, private = step("live", "start")
-    samples, stacks = run["samples"], run["distinct"]
+    samples, stacks = run["samples"], run["visited_stacks"] - run["freed_stacks"]
     rows.add_value("7 memory", "a live sample, at %d (private pages over null: %s)" % (samples, show(private / samples)),
                    own / samples, 48, show)
     own, private = step("visited", "freed")
@@ -145,8 +148,9 @@ def dumps(rows):
     for rate in ("512k", "4k"):
         with_dumps, without = pauses.get("heapprof %s, dumps" % rate), pauses.get("heapprof %s, no dump" % rate)
         if with_dumps and without:
-            rows.add_value("8 dump", "longest malloc or free, not preempted, rate %s" % rate, special.median_of(with_dumps, "max_ns"),
-                           200000, report.us, "no dump: " + report.us(special.median_of(without, "max_ns")))
+            rows.add_value("8 dump", "longest wait of a malloc or free, rate " + rate,
+                           special.median_of(with_dumps, "waited_max_ns"), 200000, report.us,
+                           "no dump: " + report.us(special.median_of(without, "waited_max_ns")))
 
 
 def scaling(rows):
@@ -161,8 +165,8 @@ def scaling(rows):
         if len(found) > 1:
             worst = min(value for _, value in found)
             rows.add("9 scaling", "throughput to null's at %s: " % rate + ", ".join("%s %.3f" % item for item in found),
-                     "%.3f" % (worst / found[0][1]), "≥ 0.95 of one thread's", "met" if worst >= 0.95 * found[0][1] else "MISSED",
-                     str(rows.noise(found[-1][0])))
+                     "%.3f" % (worst / found[0][1]), "≥ 0.95 of one thread's",
+                     "met" if worst >= 0.95 * found[0][1] else "MISSED", str(rows.noise(found[-1][0])))
 
 
 def over_jemalloc(rows):
@@ -177,5 +181,6 @@ def target_table(results, found, micro, real):
     rows = Rows(results, found, micro, real)
     for part in (rates, one_sample, every_call, filter_and_start, memory, dumps, scaling, over_jemalloc):
         part(rows)
-    return report.table(("target", "row", "figure: median (quartiles)", "control (plain again / plain unless named)", "limit",
-                         "verdict"), rows.rows)
+    header = ("target", "row", "figure: median (quartiles)", "control (plain again / plain unless named)", "limit",
+              "verdict")
+    return report.table(header, rows.rows)

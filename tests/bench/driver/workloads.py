@@ -55,13 +55,14 @@ class Workload:
 def run_redis(machine, launcher, argv, requests):
     """CPU time of the server from start to shutdown, while a client on another CPU sends it a fixed number of requests."""
     path = os.path.join(machine.scratch(), "redis.sock")
-    server = machine.start([*launcher, "--", argv[0], "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no",
-                            "--daemonize", "no"], {}, {machine.one_cpu}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    server_argv = [argv[0], "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no", "--daemonize", "no"]
+    client_argv = [argv[1], "-s", path, "-q", "-n", str(requests), "-c", "20", "-P", "16", "-r", "20000", "-d", "300",
+                   "-t", "set,get,lpush,sadd,hset,lrange_100"]
+    server = machine.start([*launcher, "--", *server_argv], {}, {machine.one_cpu}, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
     try:
         wait_for_socket(path)
-        client = machine.start([argv[1], "-s", path, "-q", "-n", str(requests), "-c", "20", "-P", "16", "-r", "20000", "-d", "300",
-                                "-t", "set,get,lpush,sadd,hset,lrange_100"], {}, machine.other_cpus,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        client = machine.start(client_argv, {}, machine.other_cpus, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if client.wait(timeout=120) != 0:
             raise measure.Failed("redis-benchmark failed")
         with socket.socket(socket.AF_UNIX) as control:
@@ -92,7 +93,8 @@ def micro_workloads(is_quick):
     found = [Workload("pair 16 B", "micro", ("bench_pair", "--size=16"), 4000000 // part),
              Workload("pair 512 B", "micro", ("bench_pair", "--size=512"), 4000000 // part),
              Workload("ring 10^6", "micro", ("bench_ring",), 1500000 // part)]
-    found += [Workload("depth %d" % depth, "micro", ("bench_depth", "--depth=%d" % depth), 2000000 // part) for depth in DEPTHS]
+    found += [Workload("depth %d" % depth, "micro", ("bench_depth", "--depth=%d" % depth), 2000000 // part)
+              for depth in DEPTHS]
     found += [Workload("%d thread%s" % (count, "s" if count > 1 else ""), "threads",
                        ("bench_threads", "--threads=%d" % count), 1200000 // count // part) for count in THREAD_COUNTS]
     found.append(Workload("pair, 10^6 live samples", "micro", ("bench_pair", "--live=1000000"), 4000000 // part))
