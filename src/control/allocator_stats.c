@@ -6,7 +6,6 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "next_malloc.h"
 #include "process.h"
 
 struct figures {
@@ -19,13 +18,15 @@ static bool (*read_figures)(struct figures *out);
 static struct figures published;
 static uint32_t sequence; /* atomic; 0: never read */
 
-static struct mallinfo2 (*next_mallinfo2)(void);
-static int (*next_mallctl)(const char *, void *, size_t *, void *, size_t);
-static int (*next_tcmalloc_property)(const char *, size_t *);
-static void (*next_mi_process_info)(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *);
+/* Bound by the loader to whoever defines them, or NULL: looking them up by dlsym costs 5 us for each that is missing. */
+extern struct mallinfo2 mallinfo2(void) __attribute__((weak));
+extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+extern int MallocExtension_GetNumericProperty(const char *, size_t *) __attribute__((weak));
+extern void mi_process_info(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *)
+    __attribute__((weak));
 
 static bool read_glibc(struct figures *out) {
-  struct mallinfo2 info = next_mallinfo2();
+  struct mallinfo2 info = mallinfo2();
   out->inuse_bytes = info.uordblks + info.hblkhd;
   out->free_bytes = info.fordblks;
   out->mmap_bytes = info.hblkhd;
@@ -34,14 +35,14 @@ static bool read_glibc(struct figures *out) {
 
 static bool mallctl_number(const char *name, uint64_t *out) {
   size_t value = 0, n = sizeof value;
-  if (next_mallctl(name, &value, &n, NULL, 0) != 0) return false;
+  if (mallctl(name, &value, &n, NULL, 0) != 0) return false;
   *out = value;
   return true;
 }
 
 static bool read_jemalloc(struct figures *out) {
   uint64_t epoch = 1, allocated = 0, resident = 0;
-  next_mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
+  mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
   if (!mallctl_number("stats.allocated", &allocated) || !mallctl_number("stats.resident", &resident)) return false;
   out->inuse_bytes = allocated;
   out->free_bytes = resident > allocated ? resident - allocated : 0;
@@ -51,9 +52,9 @@ static bool read_jemalloc(struct figures *out) {
 
 static bool read_tcmalloc(struct figures *out) {
   size_t inuse = 0, heap = 0, unmapped = 0;
-  if (!next_tcmalloc_property("generic.current_allocated_bytes", &inuse)) return false;
-  if (!next_tcmalloc_property("generic.heap_size", &heap)) return false;
-  next_tcmalloc_property("tcmalloc.pageheap_unmapped_bytes", &unmapped);
+  if (!MallocExtension_GetNumericProperty("generic.current_allocated_bytes", &inuse)) return false;
+  if (!MallocExtension_GetNumericProperty("generic.heap_size", &heap)) return false;
+  MallocExtension_GetNumericProperty("tcmalloc.pageheap_unmapped_bytes", &unmapped);
   out->inuse_bytes = inuse;
   out->free_bytes = heap > inuse + unmapped ? heap - inuse - unmapped : 0;
   out->mmap_bytes = 0;
@@ -63,7 +64,7 @@ static bool read_tcmalloc(struct figures *out) {
 /* mimalloc exports what it has committed, not what it has handed out: all of it counts as the allocator's. */
 static bool read_mimalloc(struct figures *out) {
   size_t commit = 0, unused = 0;
-  next_mi_process_info(&unused, &unused, &unused, &unused, &unused, &commit, &unused, &unused);
+  mi_process_info(&unused, &unused, &unused, &unused, &unused, &commit, &unused, &unused);
   out->inuse_bytes = commit;
   out->free_bytes = 0;
   out->mmap_bytes = 0;
@@ -71,20 +72,16 @@ static bool read_mimalloc(struct figures *out) {
 }
 
 void hp_allocator_stats_init(void) {
-  next_mallctl = (__typeof__(next_mallctl))hp_next_find("mallctl");
-  next_tcmalloc_property = (__typeof__(next_tcmalloc_property))hp_next_find("MallocExtension_GetNumericProperty");
-  next_mi_process_info = (__typeof__(next_mi_process_info))hp_next_find("mi_process_info");
-  next_mallinfo2 = (__typeof__(next_mallinfo2))hp_next_find("mallinfo2");
-  if (next_mallctl != NULL) {
+  if (mallctl != NULL) {
     allocator_name = "jemalloc";
     read_figures = read_jemalloc;
-  } else if (next_tcmalloc_property != NULL) {
+  } else if (MallocExtension_GetNumericProperty != NULL) {
     allocator_name = "tcmalloc";
     read_figures = read_tcmalloc;
-  } else if (next_mi_process_info != NULL) {
+  } else if (mi_process_info != NULL) {
     allocator_name = "mimalloc";
     read_figures = read_mimalloc;
-  } else if (next_mallinfo2 != NULL) {
+  } else if (mallinfo2 != NULL) {
     allocator_name = "glibc";
     read_figures = read_glibc;
   }

@@ -102,7 +102,7 @@ static int encode(const struct job *job, enum hp_profile_kind kind, const char *
   snapshot.comment_count = hp_comments_make(reading, &arena, &snapshot.comments);
   const struct hp_pprof_options options = {.with_symbols = hp_process.config.symbols,
                                            .max_depth = hp_process.config.max_depth,
-                                           .executable = hp_process.executable};
+                                           .executable = hp_process_executable()};
   return hp_pprof_encode(&snapshot, &options, &arena, &file.base, out_fault);
 }
 
@@ -111,7 +111,7 @@ static bool one_kind_only(void) { return __builtin_popcount(hp_process.config.ki
 static int write_kind(const struct job *job, enum hp_profile_kind kind) {
   static char path[HP_PATH_MAX];
   const struct hp_path_facts facts = {.directory = hp_process.directory,
-                                      .executable = hp_process.executable_name,
+                                      .executable = hp_process_executable_name(),
                                       .pid = hp_process.pid,
                                       .dump_number = job->number,
                                       .unix_seconds = job->time_nanos / 1000000000};

@@ -89,7 +89,7 @@ static void set_up_log(void) {
   const struct hp_config *c = &hp_process.config;
   if (c->log_file != NULL) {
     const struct hp_path_facts facts = {.directory = hp_process.directory,
-                                        .executable = hp_process.executable_name,
+                                        .executable = hp_process_executable_name(),
                                         .pid = hp_process.pid,
                                         .unix_seconds = hp_process.start_nanos / 1000000000};
     hp_log_configure(c->log_level, hp_path_expand(c->log_file, &facts, NULL, path, sizeof path) == 0 ? path : NULL);
@@ -124,8 +124,8 @@ static void apply_settings(void) {
 }
 
 static void start(void) {
-  hp_process_look();
   hp_config_read(&hp_process.config, environ, complain);
+  hp_process_look();
   if (!hp_process.config.children && is_unwanted_child()) {
     hp_process.is_inert = true;
     return;
@@ -134,7 +134,7 @@ static void start(void) {
   if (!is_interposed()) {
     hp_process.is_inert = true;
     hp_log(HP_LOG_WARN, "%s has an allocator of its own that cannot be intercepted; it is not profiled",
-           hp_process.executable_name);
+           hp_process_executable_name());
     return;
   }
   check_settings();

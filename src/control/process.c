@@ -13,8 +13,11 @@ struct hp_process hp_process;
 static char directory[HP_PROCESS_PATH_MAX];
 static char executable[HP_PROCESS_PATH_MAX];
 
-static void look_for_executable(void) {
+static bool is_executable_known; /* atomic */
+
+const char *hp_process_executable(void) {
   static const char deleted[] = " (deleted)";
+  if (hp_load_acquire(&is_executable_known)) return executable;
   long n = hp_sys_readlink("/proc/self/exe", executable, sizeof executable - 1);
   if (n <= 0) { /* no /proc: the name the kernel was given */
     const char *name = (const char *)getauxval(AT_EXECFN);
@@ -24,17 +27,24 @@ static void look_for_executable(void) {
   executable[n] = 0;
   size_t cut = sizeof deleted - 1;
   if ((size_t)n > cut && strcmp(executable + n - cut, deleted) == 0) executable[(size_t)n - cut] = 0;
-  const char *slash = strrchr(executable, '/');
-  hp_process.executable = executable;
-  hp_process.executable_name = slash == NULL ? executable : slash + 1;
-  if (hp_process.executable_name[0] == 0) hp_process.executable_name = "unknown";
+  hp_store_release(&is_executable_known, true);
+  return executable;
 }
 
-void hp_process_look(void) {
+const char *hp_process_executable_name(void) {
+  const char *slash = strrchr(hp_process_executable(), '/');
+  const char *name = slash == NULL ? executable : slash + 1;
+  return name[0] == 0 ? "unknown" : name;
+}
+
+static void look_for_directory(void) {
   long n = hp_sys_getcwd(directory, sizeof directory);
   /* "(unreachable)/..." is what a directory outside the root is called. */
   hp_process.directory = n > 0 && directory[0] == '/' ? directory : NULL;
-  look_for_executable();
+}
+
+void hp_process_look(void) {
+  look_for_directory();
   hp_process.pid = hp_sys_getpid();
   hp_process.start_nanos = hp_process_wall_nanos();
 }

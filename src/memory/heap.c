@@ -201,3 +201,24 @@ int hp_heap_os_munmap(void *at, size_t n) { return with_errno(hp_sys_munmap(at, 
 int hp_heap_os_madvise(void *at, size_t n, int advice) { return with_errno(hp_sys_madvise(at, n, advice)); }
 
 double hp_heap_os_round(double x) { return (double)(int64_t)(x < 0 ? x - 0.5 : x + 0.5); }
+
+/* Background threads, dumps of its statistics, sbrk: features that are off, asked for nothing but their set-up. (Each import
+ * less is a symbol the loader need not look up at every exec.) */
+static long absent(void) { return 0; }
+#define ABSENT(name)                   \
+  long hp_heap_os_absent_##name(void); \
+  long hp_heap_os_absent_##name(void) { return absent(); }
+ABSENT(pthread_create)
+ABSENT(pthread_join)
+ABSENT(pthread_cond_init)
+ABSENT(pthread_cond_signal)
+ABSENT(pthread_cond_timedwait)
+ABSENT(pthread_cond_wait)
+ABSENT(pthread_getname_np)
+ABSENT(pthread_setname_np)
+ABSENT(pthread_sigmask)
+ABSENT(sched_setaffinity)
+ABSENT(sigfillset)
+ABSENT(creat)
+ABSENT(sbrk)
+ABSENT(atexit)

@@ -73,20 +73,16 @@ HP_EXPORT void *pvalloc(size_t size) {
   return hp_sampled_valloc(size, hp_next.pvalloc);
 }
 
+/* C23 defines both as free of a block whose size is known; whether the allocator behind has them makes no difference. */
 HP_EXPORT void free_sized(void *ptr, size_t size) {
+  (void)size;
   if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);
-  if (hp_next.free_sized != NULL) {
-    hp_next.free_sized(ptr, size);
-  } else {
-    hp_hot.real_free(ptr);
-  }
+  hp_hot.real_free(ptr);
 }
 
 HP_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size) {
+  (void)alignment;
+  (void)size;
   if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);
-  if (hp_next.free_aligned_sized != NULL) {
-    hp_next.free_aligned_sized(ptr, alignment, size);
-  } else {
-    hp_hot.real_free(ptr);
-  }
+  hp_hot.real_free(ptr);
 }

@@ -43,10 +43,7 @@ static void *realloc_knowing_pool(void *ptr, size_t size) {
 }
 
 /* ---- looking up ---- */
-static void *find_raw(const char *name) {
-  void *found = dlsym(RTLD_NEXT, name);
-  return found;
-}
+static void *find_raw(const char *name) { return dlsym(RTLD_NEXT, name); }
 
 void *hp_next_find(const char *name) {
   void *found = find_raw(name);
@@ -156,6 +153,9 @@ static size_t absent_usable(void *ptr) {
   return 0;
 }
 
+/* jemalloc's mark; we define no such name, so the loader binds it to whoever does. */
+extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+
 #define RESOLVE(name, fallback)                            \
   do {                                                     \
     void *found_ = hp_next_find(#name);                    \
@@ -173,11 +173,9 @@ void hp_next_resolve_all(void) {
   RESOLVE(valloc, absent_valloc);
   RESOLVE(pvalloc, absent_valloc);
   RESOLVE(malloc_usable_size, absent_usable);
-  RESOLVE(free_sized, NULL);
-  RESOLVE(free_aligned_sized, NULL);
   RESOLVE(dlclose, NULL);
-  RESOLVE(mallocx, NULL);
-  if (hp_next.mallocx != NULL) {
+  if (mallctl != NULL) {
+    RESOLVE(mallocx, NULL);
     RESOLVE(rallocx, NULL);
     RESOLVE(xallocx, NULL);
     RESOLVE(sallocx, NULL);

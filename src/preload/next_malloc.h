@@ -23,7 +23,8 @@ struct hp_next {
   void *(*valloc)(size_t);
   void *(*pvalloc)(size_t);
   size_t (*malloc_usable_size)(void *);
-  /* jemalloc's; NULL when the allocator behind has none. */
+  /* jemalloc's; NULL when the allocator behind has none. Looked for only when somebody defines mallctl: a dlsym that finds
+   * nothing costs 5 us, it builds an error message. */
   void *(*mallocx)(size_t, int);
   void *(*rallocx)(void *, size_t, int);
   size_t (*xallocx)(void *, size_t, size_t, int);
@@ -31,8 +32,6 @@ struct hp_next {
   void (*dallocx)(void *, int);
   void (*sdallocx)(void *, size_t, int);
   size_t (*nallocx)(size_t, int);
-  void (*free_sized)(void *, size_t);                /* NULL: free */
-  void (*free_aligned_sized)(void *, size_t, size_t); /* NULL: free */
   /* Not allocator functions, but interposed too. */
   int (*dlclose)(void *);
 };
