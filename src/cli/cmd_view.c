@@ -148,6 +148,7 @@ int hp_cmd_view(int argc, char **argv) {
   if (count == 0) return hp_usage("view", "a profile is missing");
   if (!view.is_trend && count > 2) return hp_usage("view", "more than two profiles need --trend");
   if (view.is_trend && count < HP_TREND_DUMPS_MIN) return hp_usage("view", "--trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
+  if (view.output == NULL && isatty(STDOUT_FILENO)) return hp_usage("view", "a page is not for the terminal: name a file with -o");
   struct hp_view_frames frames;
   struct hp_error error;
   hp_view_frames_init(&frames, view.by_line);

@@ -275,7 +275,6 @@ static int compare_down(double a, double b) { return a > b ? -1 : a < b; }
 int hp_trend_fit_compare(const struct hp_trend_fit *a, const struct hp_trend_fit *b) {
   if (a->is_suspect != b->is_suspect) return a->is_suspect ? -1 : 1;
   if (a->is_suspect) return compare_down(a->slope, b->slope);
-  if (a->is_tested != b->is_tested) return a->is_tested ? -1 : 1;
   bool grows_a = a->is_monotone && !a->levels_off, grows_b = b->is_monotone && !b->levels_off;
   if (grows_a != grows_b) return grows_a ? -1 : 1;
   if (a->p_value != b->p_value) return compare_down(-a->p_value, -b->p_value);

@@ -43,7 +43,7 @@ void hp_trend_fit(const struct hp_trend_points *points, struct hp_trend_fit *out
  * were tested. */
 size_t hp_trend_correct(struct hp_trend_fit *const *fits_by_p, size_t count);
 
-/* The order of the list: suspects by slope, then what rises steadily, then the rest, each by p-value; what was not tested last.
+/* The order of the list: suspects by slope, then what rises steadily, then the rest, each by p-value.
  * Negative, 0 or positive as for qsort. */
 int hp_trend_fit_compare(const struct hp_trend_fit *a, const struct hp_trend_fit *b);
 

@@ -272,6 +272,8 @@ static void write_all(struct builder *builder, const struct rows *rows, const st
     hp_json_null(json, "base");
   free(number_of);
   free(node_of);
+  double one = hp_sampling_error(&(struct hp_sampling_variance){.one_sample_max = 1});
+  hp_json_real(json, "one_sample_weight", one * one);
   hp_view_reconcile_write(json, "reconcile", profile);
   write_trend(json, input->trend);
   hp_json_end(json, '}');

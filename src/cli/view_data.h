@@ -5,8 +5,9 @@
  *     frames {name [], module [], file [], line []}                    indices into strings
  *     nodes {up [], frame []}     node i+1 has parent i+1-up[i]; preorder; node 0 is the empty stack
  *     rows {node [], values [[] a type], variances [null or [sum [], one sample []] a type]}
-                                a row a sample; node as the difference from the row before; variances as in sampling_error.h
- *     base (the same for the file compared with) or null, reconcile {key: value} or null, trend {} or null }
+ *                                a row a sample; node as the difference from the row before; variances as in sampling_error.h
+ *     base (the same for the file compared with) or null, one_sample_weight (a standard error is
+ *     the root of sum + this times the largest one sample), reconcile {key: value} or null, trend {} or null }
  */
 #ifndef HP_VIEW_DATA_H
 #define HP_VIEW_DATA_H

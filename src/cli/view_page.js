@@ -233,7 +233,7 @@ class Page {
 
   dotOfModule(module) {
     const hue = this.flame.hues.get(module);
-    return hue === undefined || hue < 0 ? (this.dark ? "#6d7682" : "#b3b8bf") : `oklch(${this.dark ? 0.62 : 0.7} 0.12 ${hue})`;
+    return hue === undefined || hue < 0 ? (this.dark ? "#6d7682" : "#b3b8bf") : colourHex(this.dark ? 0.62 : 0.7, 0.12, hue);
   }
   dotOf(f) { return this.dotOfModule(this.m.module[f]); }
 
@@ -268,7 +268,7 @@ class Page {
   hover(e) {
     const tip = $("tip");
     const node = e && this.tab === "flame" ? this.flame.nodeAt(e.clientX, e.clientY) : -1;
-    if (node !== this.flame.hovered) { this.flame.hovered = node; this.flame.draw(); }
+    if (node !== this.flame.hovered) { this.flame.hovered = node; this.flame.drawSoon(); }
     $("flame-canvas").style.cursor = node >= 0 ? "pointer" : "default";
     if (node < 0) { tip.hidden = true; return; }
     if (tip.dataset.node !== String(node) || tip.dataset.type !== String(this.type)) this.fillTip(tip, node);

@@ -5,7 +5,7 @@
 
 const ROW_PX = 21;
 const GAP_PX = 1;
-const NARROW_PX = 0.6;
+const NARROW_PX = 0.8;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
 /* A name, then the same without parameters and template arguments, then its last part alone: what a narrower box can hold. */
@@ -55,9 +55,8 @@ class Flame {
     this.ctx = canvas.getContext("2d");
     this.rootAtTop = true; this.zoomed = 0; this.picked = 0; this.hovered = -1; this.dark = false;
     this.from = 0; this.to = 1; this.moving = 0;
-    this.boxes = [];
     this.widths = null;
-    scroll.addEventListener("scroll", () => this.draw());
+    scroll.addEventListener("scroll", () => this.drawSoon());
     new ResizeObserver(() => this.resize()).observe(scroll);
   }
 
@@ -67,6 +66,7 @@ class Flame {
   /* New sums; the zoom stays where its node still has weight. */
   setSums(s) {
     this.s = s;
+    layOut(this.m, s);
     while (this.zoomed > 0 && !(s.weight[this.zoomed] > 0)) this.zoomed = this.m.parent[this.zoomed];
     if (!(s.weight[this.picked] > 0)) this.picked = this.zoomed;
     this.from = s.x[this.zoomed];
@@ -107,6 +107,13 @@ class Flame {
     this.draw();
   }
 
+  /* Draws before the next frame, once however often it is asked. */
+  drawSoon() {
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => { this.isDue = false; this.draw(); });
+  }
+
   rowTop(depth) { return (this.rootAtTop ? depth * ROW_PX : this.height - (depth + 1) * ROW_PX) - this.scroll.scrollTop; }
 
   draw() {
@@ -114,7 +121,6 @@ class Flame {
     const { ctx, m, s } = this;
     ctx.clearRect(0, 0, this.w, this.h);
     ctx.font = FONT; ctx.textBaseline = "middle";
-    this.boxes = [];
     if (!(s.weight[0] > 0)) {
       ctx.fillStyle = this.dark ? "#a9b0ba" : "#555b65";
       ctx.fillText("Nothing to show for this sample type.", 8, 24);
@@ -169,7 +175,6 @@ class Flame {
       ctx.fillText(this.fit(this.labelsOf(i), wide - 10), a + 5, top + (ROW_PX - GAP_PX) / 2 + 0.5);
     }
     ctx.globalAlpha = 1;
-    this.boxes.push({ node: i, x: a, y: top, w: wide });
     return top;
   }
 
@@ -225,7 +230,7 @@ class Flame {
     let light = (this.dark ? (isHit ? 0.55 : 0.43) : (isHit ? 0.74 : 0.855)) + shade;
     if (dim) { chroma = hue < 0 ? 0.002 : 0.008; light = (this.dark ? 0.28 : 0.925) + shade / 3; }
     const text = this.dark ? (dim ? "#a2a8b1" : "#f2f4f7") : dim ? "#6a7079" : "#1c1e22";
-    return { fill: `oklch(${light.toFixed(3)} ${chroma} ${Math.max(hue, 0)})`, text };
+    return { fill: colourHex(light, chroma, Math.max(hue, 0)), text };
   }
 
   /* Red grew, blue shrank, the deeper the larger the part that changed; grey when the sampling error explains the change. */
@@ -268,9 +273,9 @@ class Flame {
 
   /* Where the node is drawn, in window coordinates; null when it is not in view. */
   boxOf(node) {
-    const box = this.boxes.find((b) => b.node === node);
-    const at = this.canvas.getBoundingClientRect();
-    return box ? { x: at.left + box.x, y: at.top + box.y, w: box.w, h: ROW_PX - GAP_PX } : null;
+    const { m, s } = this, at = this.canvas.getBoundingClientRect(), top = this.rowTop(m.depth[node]);
+    const a = Math.max(0, (s.x[node] - this.from) * this.scale), b = Math.min(this.w, (s.x[node] + s.weight[node] - this.from) * this.scale);
+    return b - a < NARROW_PX || top < -ROW_PX || top > this.h ? null : { x: at.left + a, y: at.top + top, w: b - a, h: ROW_PX - GAP_PX };
   }
 
   /* Moves the picked box: "up" to the caller, "down" to the heaviest callee, "left" and "right" to its neighbours. */
@@ -294,10 +299,24 @@ class Flame {
   }
 }
 
+/* A colour given by lightness, chroma and hue (degrees) of Oklab, as "#rrggbb": the canvas reads that faster than oklch(). */
+function colourHex(light, chroma, hue) {
+  const a = chroma * Math.cos((hue * Math.PI) / 180), b = chroma * Math.sin((hue * Math.PI) / 180);
+  const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (light - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  const linear = [4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+                  -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s];
+  return "#" + linear.map((v) => {
+    const c = v <= 0.0031308 ? 12.92 * v : 1.055 * Math.pow(v, 1 / 2.4) - 0.055;
+    return Math.round(255 * Math.min(1, Math.max(0, c))).toString(16).padStart(2, "0");
+  }).join("");
+}
+
 /* -1 (gone) ... 0 (as it was) ... 1 (new). */
 function changeFill(strength, dark, dim) {
   const k = Math.abs(strength), hue = strength > 0 ? 27 : 258;
   const chroma = (dim ? 0.03 : 0.15) * k;
   const light = dark ? (dim ? 0.28 : 0.33 + 0.2 * k) : dim ? 0.93 : 0.925 - 0.23 * k;
-  return { fill: `oklch(${light.toFixed(3)} ${chroma.toFixed(3)} ${hue})`, text: dark ? (dim ? "#a2a8b1" : "#f2f4f7") : dim ? "#6a7079" : "#1c1e22" };
+  return { fill: colourHex(light, chroma, hue), text: dark ? (dim ? "#a2a8b1" : "#f2f4f7") : dim ? "#6a7079" : "#1c1e22" };
 }

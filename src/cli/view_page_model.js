@@ -2,7 +2,7 @@
  * view_page_model.js - the numbers of the page: unpacks what `heapprof view` wrote (view_data.c), sums values over stacks.
  * Knows no DOM. A node is a stack prefix (node 0: the empty one), a frame is a function; parents have smaller numbers than
  * their children. All sums are over nodes in number order, so recursion in the profile needs none here.
- * Errors  as `heapprof top` has them (sampling_error.c): the variance of a stack comes from its objects and bytes; variances of
+ * Errors  as `heapprof top` has them (sampling_error.c): each stack comes with its variance; variances of
  *         stacks add up, and each sum carries the largest variance that one more sample would have brought.
  */
 "use strict";
@@ -17,7 +17,7 @@ async function unpackData(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
-function standardError(variance, one) { return Math.sqrt(variance + one); }
+function standardError(m, variance, one) { return Math.sqrt(variance + m.data.one_sample_weight * one); }
 
 /* Control characters, line separators and overrides of the writing direction as text: a name cannot disguise itself. */
 function visible(text) {
@@ -60,6 +60,9 @@ function buildModel(data) {
   const fill = lists.slice();
   m.childInOrder = new Int32Array(n - 1);
   for (let i = 1; i < n; i++) m.childInOrder[fill[m.parent[i]]++] = i;
+  const byName = Array.from(m.name.keys()).sort((a, b) => (m.name[a] < m.name[b] ? -1 : m.name[a] > m.name[b] ? 1 : 0));
+  m.nameRank = new Int32Array(m.frameCount);
+  byName.forEach((f, rank) => { m.nameRank[f] = rank; });
   m.byName = new Map();
   for (let f = 0; f < m.frameCount; f++) if (!m.byName.has(m.name[f])) m.byName.set(m.name[f], f);
   return m;
@@ -135,10 +138,9 @@ function sumType(m, t, hits, onlyHits) {
   for (let i = 0; i < n; i++) weight[i] = m.baseRows ? Math.max(s.self[i], s.base[i], 0) : Math.abs(s.self[i]);
   s.matchedFlat = now.flatHits; s.matchedCum = now.cumHits;
   s.total = now.total; s.totalBase = old ? old.total : 0;
-  s.totalSe = standardError(now.variance + (old ? old.variance : 0), Math.max(now.one, old ? old.one : 0));
+  s.totalSe = standardError(m, now.variance + (old ? old.variance : 0), Math.max(now.one, old ? old.one : 0));
   s.cum = sumUp(m, s.self); s.cumBase = sumUp(m, s.base); s.weight = sumUp(m, weight);
   s.fn = sumFrames(m, s, variance, one);
-  layOut(m, s);
   return s;
 }
 
@@ -164,15 +166,17 @@ function sumFrames(m, s, variance, one) {
     cumOne[f] = Math.max(cumOne[f], most[i]);
   }
   for (let f = 0; f < count; f++) {
-    fn.flatSe[f] = standardError(fn.flatSe[f], flatOne[f]);
-    fn.cumSe[f] = standardError(fn.cumSe[f], cumOne[f]);
+    fn.flatSe[f] = standardError(m, fn.flatSe[f], flatOne[f]);
+    fn.cumSe[f] = standardError(m, fn.cumSe[f], cumOne[f]);
   }
-  s.se = below.map((v, i) => standardError(v, most[i]));
+  s.se = below.map((v, i) => standardError(m, v, most[i]));
   return fn;
 }
 
-/* Where each box begins, in units of weight; children stand heaviest first. */
+/* Where each box begins, in units of weight (s.x), how deep it goes below (s.below), children heaviest first (s.child). Made when a
+ * sample type is first drawn. */
 function layOut(m, s) {
+  if (s.x) return;
   const w = s.weight;
   s.child = m.childInOrder.slice();
   s.x = new Float64Array(m.nodeCount);

@@ -88,7 +88,7 @@ class Table {
       if (s.hits && !s.hits[f]) continue;
       if (fn.cum[f] !== 0 || fn.flat[f] !== 0 || fn.cumBase[f] !== 0 || fn.flatBase[f] !== 0) list.push(f);
     }
-    const byName = (a, b) => (m.name[a] < m.name[b] ? -1 : m.name[a] > m.name[b] ? 1 : 0);
+    const byName = (a, b) => m.nameRank[a] - m.nameRank[b];
     const column = this.columns.find((c) => c.id === this.sortBy);
     const way = this.falling ? 1 : -1;
     const isChange = this.sortBy === "change" || this.sortBy === "cumChange";

@@ -15,7 +15,7 @@ PERIOD = 0.5
 def trend(heapprof, library, server, leak_every):
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "LD_PRELOAD": library, "HEAPPROF_OUT": folder + "/%n.pb.gz", "HEAPPROF_PERIOD": str(PERIOD),
-                       "HEAPPROF_KEEP": "0", "HEAPPROF_SAMPLE_RATE": "16k", "HEAPPROF_EXIT_DUMP": "0"}
+                       "HEAPPROF_KEEP": "0", "HEAPPROF_SAMPLE_RATE": "4k", "HEAPPROF_EXIT_DUMP": "0"}
         subprocess.run([server, str(PERIOD * (DUMPS + 2)), str(leak_every)], check=True, env=environment, stdout=subprocess.DEVNULL)
         files = sorted(pathlib.Path(folder).iterdir(), key=lambda p: int(p.name.split(".")[0]))[:DUMPS]
         return json.loads(subprocess.run([heapprof, "trend", "--json", "-n", "0", *map(str, files)], check=True, capture_output=True).stdout)
@@ -31,7 +31,7 @@ def main():
     report = trend(heapprof, library, server, 1000)
     assert len(report["dumps"]) == DUMPS, len(report["dumps"])
     first = report["rows"][0]
-    print("with a leak:", functions(first)[:2], first["suspect"], first["p_adjusted"], f'{report["tested"]} tested')
+    print("with a leak:", functions(first)[:2], first["suspect"], first["p_adjusted"], f'{report["tested"]} tested', flush=True)
     assert functions(first)[0] == "remember_session", functions(first)
     assert all(functions(row)[0] == "remember_session" for row in report["rows"] if row["suspect"])
     for run in range(runs):

@@ -215,7 +215,7 @@ class PageTest(unittest.TestCase):
     def test_a_profile_against_itself_has_no_colour(self):
         heapprof("view", "-o", self.dir / "same.html", self.dir / "new.pb.gz", self.dir / "new.pb.gz")
         self.b.open(self.dir / "same.html")
-        self.assertEqual(1, self.b.run("const p = window.heapprof; return new Set([...p.flame.boxes].map((x) => p.flame.colourOf(x.node).fill)).size"))
+        self.assertEqual(1, self.b.run("const p = window.heapprof; return new Set([...p.m.frame.keys()].map((i) => p.flame.colourOf(i).fill)).size"))
         self.assertEqual([], [name for name, line in self.table().items() if line["change"] or line["cumChange"]])
 
     def test_keys(self):
@@ -246,9 +246,9 @@ class PageTest(unittest.TestCase):
         self.b.keys("i")
         hit = self.b.run("""
           const p = window.heapprof, out = [];
-          for (const box of p.flame.boxes.filter((x) => x.w > 4)) {
-            const r = p.flame.canvas.getBoundingClientRect();
-            out.push(p.flame.nodeAt(r.left + box.x + box.w / 2, r.top + box.y + 10) === box.node);
+          for (let i = 0; i < p.m.nodeCount; i++) {
+            const box = p.flame.boxOf(i);
+            if (box && box.w > 4) out.push(p.flame.nodeAt(box.x + box.w / 2, box.y + 10) === i);
           }
           return [out.length > 20, out.every((x) => x)]""")
         self.assertEqual([True, True], hit)
