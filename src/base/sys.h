@@ -78,6 +78,9 @@ static inline int hp_sys_gettid(void) { return (int)hp_syscall0(SYS_gettid); }
 static inline long hp_sys_futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout) {
   return hp_syscall6(SYS_futex, (long)word, op, value, (long)timeout, 0, 0);
 }
+/* Every signal but the one by which the C library changes the ids of all threads (setuid, setgid ...): it waits until each
+ * thread has answered, so one that keeps it blocked hangs the program. Its handler makes one system call. */
+#define HP_SYS_SIGNALS_TO_BLOCK (~((uint64_t)1 << (33 - 1)))
 /* `set` and `old` are kernel signal sets: 64 bits, signal n is bit n-1. */
 static inline int hp_sys_sigprocmask(int how, const uint64_t *set, uint64_t *old) {
   return (int)hp_syscall4(SYS_rt_sigprocmask, how, set, old, 8);

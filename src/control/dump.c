@@ -170,7 +170,7 @@ static void count_time(int64_t nanos) {
 
 /* All signals stay out meanwhile; SIGXFSZ, which the kernel sends when RLIMIT_FSIZE stops a write, is taken back. */
 int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
-  const uint64_t all = ~(uint64_t)0, xfsz = (uint64_t)1 << (SIGXFSZ - 1);
+  const uint64_t all = HP_SYS_SIGNALS_TO_BLOCK, xfsz = (uint64_t)1 << (SIGXFSZ - 1);
   uint64_t old = 0, pending = 0;
   hp_sys_sigprocmask(SIG_SETMASK, &all, &old);
   hp_syscall2(SYS_rt_sigpending, &pending, 8);

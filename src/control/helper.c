@@ -49,7 +49,7 @@ static void *run(void *argument) {
   hp_syscall2(SYS_prctl, 15 /* PR_SET_NAME */, "heapprof");
   hp_section_enter(); /* nothing this thread allocates is the program's */
   uint64_t ours = hp_process.config.signal == 0 ? 0 : (uint64_t)1 << (hp_process.config.signal - 1);
-  uint64_t blocked = ~ours;
+  uint64_t blocked = HP_SYS_SIGNALS_TO_BLOCK & ~ours;
   hp_sys_sigprocmask(SIG_SETMASK, &blocked, NULL);
   while (true) {
     uint32_t heard = hp_load_acquire(&bell);
@@ -73,7 +73,7 @@ void hp_helper_start(void) {
   hp_section_enter();
   pthread_attr_t attributes;
   pthread_t thread;
-  const uint64_t all = ~(uint64_t)0;
+  const uint64_t all = HP_SYS_SIGNALS_TO_BLOCK;
   uint64_t old;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
