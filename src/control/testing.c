@@ -6,7 +6,7 @@
  *             have for their unit tests; so the code under test is the code that ships, but for sink.c, which has its faults.
  * Callers     tests/behaviour, through tests/support/heapprof_testing.h. Threads as said there. */
 #include <dlfcn.h>
-#include <string.h>
+#include <errno.h>
 
 #include "dump.h"
 #include "heapprof_testing.h"

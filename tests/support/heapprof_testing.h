@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ * heapprof_testing.h - what libheapprof-testing.so has beyond the library: hooks for the tests (src/control/testing.c).
+ * Any thread unless said otherwise; none is for signal handlers. */
+#ifndef HEAPPROF_TESTING_H
+#define HEAPPROF_TESTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HEAPPROF_TEST_API __attribute__((visibility("default")))
+
+/* Every thread's random numbers from this seed and a counter, from now on. */
+HEAPPROF_TEST_API void heapprof_test_seed(uint64_t seed);
+/* The calling thread's next allocation is a sample. */
+HEAPPROF_TEST_API void heapprof_test_force_sample(void);
+
+/* How often a free or realloc had to look into the live table. */
+HEAPPROF_TEST_API uint64_t heapprof_test_takes(void);
+HEAPPROF_TEST_API void heapprof_test_force_hash(bool constant);
+/* Ceilings of the tables in entries; 0: none but memory. */
+HEAPPROF_TEST_API void heapprof_test_limit_live(uint64_t records);
+HEAPPROF_TEST_API void heapprof_test_limit_stacks(uint32_t entries);
+/* A sample with a stack and a weight of the test's choice. */
+HEAPPROF_TEST_API void heapprof_test_record(uintptr_t address, uint64_t size, float weight, const uintptr_t *pcs, uint32_t depth);
+
+/* While on, each real free looks whether the block's record is still there: late_records counts those. */
+HEAPPROF_TEST_API void heapprof_test_check_order(bool on);
+HEAPPROF_TEST_API uint64_t heapprof_test_order_checks(void);
+HEAPPROF_TEST_API uint64_t heapprof_test_late_records(void);
+
+enum heapprof_test_unwinder {
+  HEAPPROF_TEST_UNWINDER_REAL,
+  HEAPPROF_TEST_UNWINDER_FAILS,   /* no frame at all */
+  HEAPPROF_TEST_UNWINDER_MALLOCS, /* mallocs and frees on the way, by the program's names */
+};
+HEAPPROF_TEST_API void heapprof_test_unwinder(enum heapprof_test_unwinder which);
+HEAPPROF_TEST_API uint64_t heapprof_test_unwinder_mallocs(void);
+
+/* Called by each dump between reading the books and writing the file, on the dumping thread; NULL: nothing. */
+HEAPPROF_TEST_API void heapprof_test_pause_dump(void (*pause)(void));
+HEAPPROF_TEST_API bool heapprof_test_dump_try_lock(void);
+HEAPPROF_TEST_API void heapprof_test_dump_unlock(void);
+/* The k-th write from now on fails (0: none), or opening, or renaming, with this errno (0: none). */
+HEAPPROF_TEST_API void heapprof_test_fail_output(unsigned write_call, int write_errno, int open_errno, int rename_errno);
+/* A file finished that was never begun, and one finished twice; 0, or the number of what was not refused. */
+HEAPPROF_TEST_API int heapprof_test_sink_misuse(const char *path);
+
+/* The clock of periods and ages. */
+HEAPPROF_TEST_API void heapprof_test_advance_clock(int64_t nanos);
+HEAPPROF_TEST_API int64_t heapprof_test_clock(void);
+HEAPPROF_TEST_API int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due);
+
+#endif
