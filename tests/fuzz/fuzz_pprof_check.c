@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_pprof_check.c - any bytes as an uncompressed profile: the checker answers, reads nothing beyond them, and what it lets
- * pass protobuf-c can unpack.
+ * fuzz_pprof_check.c - any bytes as an uncompressed profile: the checker answers, reads nothing beyond them, and what it
+ * lets pass protobuf-c can unpack.
  *   clang -fsanitize=fuzzer,address,undefined -std=gnu11 -D_GNU_SOURCE -Isrc/base -Isrc/memory -Isrc/export -IPROTO \
  *     -Itests/export tests/fuzz/fuzz_pprof_check.c src/export/pprof_check.c src/export/utf8.c src/base/format.c \
  *     src/memory/arena.c tests/export/fake_memory.c PROTO/profile.pb-c.c -lprotobuf-c
