@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ * test_cli_parts.c - the small parts of the command: units, JSON, printable text, demangling, file names, JIT names, signals.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* after the above */
+#include <cmocka.h>
+
+#include "command.h"
+#include "jit_names.h"
+#include "name_demangle.h"
+#include "out_template.h"
+#include "signal_name.h"
+#include "text_output.h"
+#include "units.h"
+
+static void test_values_get_the_unit_people_read(void **unused) {
+  (void)unused;
+  char text[HP_UNITS_MAX];
+  assert_string_equal(hp_units_format(0, "bytes", text), "0B");
+  assert_string_equal(hp_units_format(1023, "bytes", text), "1023B");
+  assert_string_equal(hp_units_format(1024, "bytes", text), "1.00KiB");
+  assert_string_equal(hp_units_format(1536, "bytes", text), "1.50KiB");
+  assert_string_equal(hp_units_format(-5 * 1048576, "bytes", text), "-5.00MiB");
+  assert_string_equal(hp_units_format(1048575, "bytes", text), "1.00MiB"); /* not 1024KiB */
+  assert_string_equal(hp_units_format(123 << 20, "bytes", text), "123MiB");
+  assert_string_equal(hp_units_format(9999, "count", text), "9999");
+  assert_string_equal(hp_units_format(12345, "count", text), "12.3k");
+  assert_string_equal(hp_units_format(1500000000, "nanoseconds", text), "1.50s");
+  assert_string_equal(hp_units_format_real(0.5, "bytes", text), "0.50B");
+  hp_units_format(INT64_MIN, "bytes", text);
+  assert_string_equal(hp_units_format_duration((int64_t)3723 * 1000000000, text), "1h02m");
+  assert_string_equal(hp_units_format_time(0, text), "unknown");
+  assert_string_equal(hp_units_format_time((int64_t)1700000000 * 1000000000, text), "2023-11-14 22:13:20 UTC");
+}
+
+static char *collected;
+static size_t collected_length;
+
+static FILE *collect(void) { return open_memstream(&collected, &collected_length); }
+
+static void expect_collected(FILE *file, const char *expected) {
+  fclose(file);
+  assert_string_equal(collected, expected);
+  free(collected);
+}
+
+static void test_names_cannot_drive_the_terminal(void **unused) {
+  (void)unused;
+  FILE *file = collect();
+  hp_text_print(file, "a\033[31m\xc3\xa9\xff\xc2\x9b\n\x7f");
+  expect_collected(file, "a\\x1b[31m\xc3\xa9\\xff\\xc2\\x9b\\x0a\\x7f");
+}
+
+static void test_json_is_valid_whatever_the_strings_hold(void **unused) {
+  (void)unused;
+  FILE *file = collect();
+  struct hp_json json;
+  hp_json_begin(&json, file, false);
+  hp_json_object(&json, NULL);
+  hp_json_string(&json, "k\"", "a\\\n</script>\xff\xe2\x80\xa8");
+  hp_json_array(&json, "list");
+  hp_json_integer(&json, NULL, INT64_MIN);
+  hp_json_real(&json, NULL, 1.0 / 0.0);
+  hp_json_bool(&json, NULL, true);
+  hp_json_end(&json, ']');
+  hp_json_end(&json, '}');
+  expect_collected(file, "{\"k\\\"\":\"a\\\\\\u000a\\u003c/script\\u003e\\ufffd\\u2028\",\"list\":[-9223372036854775808,null,true]}");
+}
+
+static void test_utf8_is_told_from_its_lookalikes(void **unused) {
+  (void)unused;
+  assert_int_equal(hp_utf8_length("\xe2\x82\xac"), 3);
+  assert_int_equal(hp_utf8_length("\xf0\x9f\x98\x80"), 4);
+  assert_int_equal(hp_utf8_length("\xc0\x80"), 0);         /* overlong */
+  assert_int_equal(hp_utf8_length("\xed\xa0\x80"), 0);     /* surrogate */
+  assert_int_equal(hp_utf8_length("\xf4\x90\x80\x80"), 0); /* beyond U+10FFFF */
+  assert_int_equal(hp_utf8_length("\xe2\x82"), 0);         /* cut */
+}
+
+static void expect_demangled(const char *name, const char *expected) {
+  char *got = hp_demangle(name);
+  if (expected == NULL)
+    assert_null(got);
+  else
+    assert_string_equal(got, expected);
+  free(got);
+}
+
+static void test_cxx_and_rust_names_are_demangled(void **unused) {
+  (void)unused;
+  expect_demangled("_ZN3foo3barEi", "foo::bar(int)");
+  expect_demangled("_ZN3foo3barEi.constprop.0", "foo::bar(int)");
+  expect_demangled("_ZN3foo3barEi.part.1.cold", "foo::bar(int)");
+  expect_demangled("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)");
+  expect_demangled("_ZN5rusty5inner9in_module17h0123456789abcdefE", "rusty::inner::in_module");
+  expect_demangled("_RNvNtCs1234_5rusty5inner9in_module", "rusty::inner::in_module");
+  expect_demangled("main", NULL);
+  expect_demangled("_Z", NULL);
+  expect_demangled("_R", NULL);
+}
+
+static void test_a_name_that_stands_for_gigabytes_is_left_alone(void **unused) {
+  (void)unused;
+  char name[512] = "_Z1fI"; /* each pair doubles: St4pairIS_S_E of what came before */
+  strcat(name, "1a");
+  for (int i = 0; i < 30; i++) {
+    char part[32];
+    sprintf(part, "1pIS%.*s_S%.*s_E", i > 0, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ" + (i > 0 ? i - 1 : 0), i > 0,
+            "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ" + (i > 0 ? i - 1 : 0));
+    strcat(name, part);
+  }
+  strcat(name, "Evv");
+  free(hp_demangle(name)); /* returns in bounded memory, with or without a name */
+}
+
+static void test_templates_become_absolute(void **unused) {
+  (void)unused;
+  static const char *const cases[][3] = {{NULL, "/a", "/a/heapprof.%e.%p.%n.pb.gz"}, {"", "/", "/heapprof.%e.%p.%n.pb.gz"},
+                                         {"x.pb.gz", "/a%b", "/a%%b/x.pb.gz"},       {"/t/", "/a", "/t/heapprof.%e.%p.%n.pb.gz"},
+                                         {"s/%p.gz", "/a", "/a/s/%p.gz"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char *template = hp_out_template_absolute(cases[i][0], cases[i][1]);
+    assert_string_equal(template, cases[i][2]);
+    free(template);
+  }
+}
+
+static char folder[] = "/tmp/hp_test_XXXXXX";
+
+static void touch(const char *name) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fclose(file);
+}
+
+static size_t count_matches(const char *template, int64_t pid) {
+  struct hp_out_list list = {0};
+  char *absolute = hp_out_template_absolute(template, folder);
+  hp_out_template_list("", absolute, pid, &list);
+  size_t count = list.count;
+  hp_out_list_free(&list);
+  free(absolute);
+  return count;
+}
+
+static void test_files_are_found_by_the_template_that_made_them(void **unused) {
+  (void)unused;
+  static const char *const names[] = {"heapprof.app.12.0.pb.gz", "heapprof.my.app.12.1.pb.gz", "heapprof.app.13.0.pb.gz",
+                                      "heapprof.app.12.2.peak.pb.gz", "heapprof.app.12.x.pb.gz", "heapprof.app.12.3.pb.gz.XX",
+                                      "dump%"};
+  assert_non_null(mkdtemp(folder));
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) touch(names[i]);
+  assert_int_equal(count_matches(NULL, 12), 3);
+  assert_int_equal(count_matches(NULL, 0), 4);
+  assert_int_equal(count_matches("heapprof.app.%p.0.pb.gz", 0), 2);
+  assert_int_equal(count_matches("dump%%", 7), 1);
+  assert_int_equal(count_matches("no/%p/%n", 0), 0);
+  assert_int_equal(count_matches("%e%e%e%e%e%e%e%e%e%e%e%e%e%e%e%e%e%e%e!", 0), 0); /* returns */
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    unlink(path);
+  }
+  rmdir(folder);
+}
+
+static void test_signals_are_known_by_name_and_number(void **unused) {
+  (void)unused;
+  assert_int_equal(hp_signal_parse("USR2"), SIGUSR2);
+  assert_int_equal(hp_signal_parse("SIGUSR1"), SIGUSR1);
+  assert_int_equal(hp_signal_parse("RTMIN+3"), SIGRTMIN + 3);
+  assert_int_equal(hp_signal_parse("12"), 12);
+  assert_int_equal(hp_signal_parse("none"), 0);
+  assert_int_equal(hp_signal_parse("bogus"), -1);
+  assert_int_equal(hp_signal_parse("RTMIN+99"), -1);
+  assert_int_equal(hp_signal_parse(""), -1);
+  assert_int_equal(hp_signal_parse("-3"), -1);
+}
+
+static void test_sizes_take_binary_suffixes_and_nothing_else(void **unused) {
+  (void)unused;
+  uint64_t size;
+  assert_int_equal(hp_parse_size("512k", &size), 0);
+  assert_int_equal(size, 524288);
+  assert_int_equal(hp_parse_size("1G", &size), 0);
+  assert_int_equal(size, 1 << 30);
+  static const char *const bad[] = {"", "k", "-1", "1kb", "1t", " 1", "99999999999999999999", "9999999999g"};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_int_equal(hp_parse_size(bad[i], &size), -1);
+}
+
+static void write_file(const char *path, const void *bytes, size_t length) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fwrite(bytes, 1, length, file);
+  fclose(file);
+}
+
+static void test_jit_names_come_from_perf_maps_and_jitdump(void **unused) {
+  (void)unused;
+  char path[] = "/tmp/hp_jit_XXXXXX";
+  close(mkstemp(path));
+  const char map[] = "1000 100 first function\nbad line\n2000 zz\n1080 10 newer code\nffffffffffffffff 10 wraps\n3000 0 empty\n4000 20 last";
+  write_file(path, map, sizeof map - 1);
+  struct hp_jit_names *names = hp_jit_names_new();
+  const char *why;
+  assert_true(hp_jit_names_add(names, path, &why));
+  assert_string_equal(hp_jit_names_find(names, 0x1000), "first function");
+  assert_string_equal(hp_jit_names_find(names, 0x1085), "newer code");
+  assert_string_equal(hp_jit_names_find(names, 0x10ff), "first function");
+  assert_null(hp_jit_names_find(names, 0x1100));
+  assert_string_equal(hp_jit_names_find(names, 0x4001), "last");
+  struct {
+    uint32_t magic, version, size, machine, pad, pid;
+    uint64_t time, flags;
+    uint32_t id, record_size;
+    uint64_t record_time;
+    uint32_t load_pid, tid;
+    uint64_t vma, address, code_size, index;
+    char name[8];
+  } dump = {0x4a695444, 1, 40, 62, 0, 1, 0, 0, 0, 64, 0, 1, 1, 0x9000, 0x9000, 16, 0, "jitted"};
+  _Static_assert(sizeof dump == 104, "as on disk");
+  write_file(path, &dump, sizeof dump);
+  assert_true(hp_jit_names_add(names, path, &why));
+  assert_string_equal(hp_jit_names_find(names, 0x900f), "jitted");
+  dump.record_size = 0xffffffff;
+  write_file(path, &dump, sizeof dump);
+  assert_true(hp_jit_names_add(names, path, &why));
+  assert_false(hp_jit_names_add(names, "/tmp", &why));
+  assert_string_equal(why, "no regular file");
+  unlink(path);
+  assert_int_equal(symlink("/etc/passwd", path), 0);
+  assert_false(hp_jit_names_add(names, path, &why));
+  unlink(path);
+  hp_jit_names_free(names);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values_get_the_unit_people_read),
+      cmocka_unit_test(test_names_cannot_drive_the_terminal),
+      cmocka_unit_test(test_json_is_valid_whatever_the_strings_hold),
+      cmocka_unit_test(test_utf8_is_told_from_its_lookalikes),
+      cmocka_unit_test(test_cxx_and_rust_names_are_demangled),
+      cmocka_unit_test(test_a_name_that_stands_for_gigabytes_is_left_alone),
+      cmocka_unit_test(test_templates_become_absolute),
+      cmocka_unit_test(test_files_are_found_by_the_template_that_made_them),
+      cmocka_unit_test(test_signals_are_known_by_name_and_number),
+      cmocka_unit_test(test_sizes_take_binary_suffixes_and_nothing_else),
+      cmocka_unit_test(test_jit_names_come_from_perf_maps_and_jitdump),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
