@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * D5: one dump at a time; requests that come meanwhile coalesce, and the last of them is never lost. With threads (a helper
+ * dumps) and, argv[2] = "alone", without. */
+#include "behaviour.h"
+
+static void *idle(void *argument) {
+  (void)argument;
+  return NULL;
+}
+
+static uint64_t dumps_after_quiet(void) {
+  uint64_t last = 0;
+  for (int quiet = 0; quiet < 20; quiet++) {
+    uint64_t now = stats_now().dumps;
+    if (now != last) quiet = 0;
+    last = now;
+    wait_ms(10);
+  }
+  return last;
+}
+
+static void alone(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR2);
+  raise(SIGUSR2); /* nobody else: done when raise returns */
+  CHECK_EQUAL(stats_now().dumps, 1);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  for (int i = 0; i < 1000; i++) raise(SIGUSR2);
+  CHECK_EQUAL(stats_now().dumps, 1);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  CHECK_EQUAL(stats_now().dumps, 2); /* a standard signal is pending once */
+}
+
+int main(int argc, char **argv) {
+  if (argc > 2 && strcmp(argv[2], "alone") == 0) {
+    alone();
+    return 0;
+  }
+  pthread_t thread;
+  run_threads(&thread, 1, idle);
+  join_threads(&thread, 1);
+  heapprof_test_pause_dump(slow_dump);
+  kill(getpid(), SIGUSR2);
+  wait_for_paused_dump();
+  for (int i = 0; i < 1000; i++) kill(getpid(), SIGUSR2);
+  void *volatile late = malloc(12345); /* the last request comes after this */
+  kill(getpid(), SIGUSR2);
+  heapprof_test_pause_dump(NULL);
+  let_dump_go();
+  uint64_t dumps = dumps_after_quiet();
+  CHECK(dumps >= 2 && dumps <= 4, "%lu dumps for 1002 requests", (unsigned long)dumps);
+  free(late);
+  return 0;
+}
