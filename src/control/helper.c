@@ -18,6 +18,7 @@ enum helper_state { HELPER_NONE, HELPER_STARTING, HELPER_RUNNING, HELPER_FORBIDD
 
 static uint32_t state; /* atomic, enum helper_state */
 static uint32_t bell;  /* atomic: futex word, counts wake-ups */
+static pthread_t thread, main_thread; /* thread: valid while the state is HELPER_RUNNING */
 enum { STACK_BYTES = 128 * 1024 };
 
 bool hp_helper_is_running(void) { return hp_load_acquire(&state) == HELPER_RUNNING; }
@@ -72,26 +73,45 @@ void hp_helper_start(void) {
   if (!__atomic_compare_exchange_n(&state, &expected, HELPER_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
   hp_section_enter();
   pthread_attr_t attributes;
-  pthread_t thread;
   const uint64_t all = HP_SYS_SIGNALS_TO_BLOCK;
   uint64_t old;
   pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
   hp_sys_sigprocmask(SIG_SETMASK, &all, &old);
   int failed = hp_next_pthread_create(&thread, &attributes, run, NULL);
   hp_sys_sigprocmask(SIG_SETMASK, &old, NULL);
   pthread_attr_destroy(&attributes);
-  hp_store_release(&state, failed == 0 ? HELPER_RUNNING : HELPER_NONE);
+  expected = HELPER_STARTING;
+  if (!__atomic_compare_exchange_n(&state, &expected, failed == 0 ? HELPER_RUNNING : HELPER_NONE, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_RELAXED) && failed == 0) {
+    ring(); /* the main thread left meanwhile */
+    pthread_detach(thread);
+  }
   hp_section_leave();
 }
 
-void hp_helper_main_leaves(void) {
-  if (hp_sys_gettid() != hp_process.pid) return;
-  uint32_t before = hp_exchange(&state, HELPER_FORBIDDEN);
-  if (before == HELPER_RUNNING) ring();
+/* Waits for a dump under way: the process must not end in our thread, with exit handlers on our small stack. */
+bool hp_helper_end(void) {
+  if (hp_exchange(&state, HELPER_FORBIDDEN) != HELPER_RUNNING) return false;
+  int cancel_state;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  ring();
+  pthread_join(thread, NULL);
+  pthread_setcancelstate(cancel_state, NULL);
+  return true;
 }
 
+void hp_helper_main_leaves(void) {
+  if (hp_sys_gettid() == hp_process.pid) hp_helper_end();
+}
+
+void hp_helper_cancelled(pthread_t whom) {
+  if (pthread_equal(whom, main_thread)) hp_helper_end();
+}
+
+void hp_helper_note_main(void) { main_thread = pthread_self(); }
+
 void hp_helper_after_fork(void) {
+  hp_helper_note_main();
   if (hp_load_relaxed(&state) != HELPER_FORBIDDEN) hp_store_relaxed(&state, HELPER_NONE);
 }

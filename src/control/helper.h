@@ -3,11 +3,13 @@
  * for a dump. A single-threaded program stays one.
  *
  * All signals are blocked in it but HEAPPROF_SIGNAL, so it also serves a program that blocks that one everywhere.
- * It leaves when the main thread leaves by pthread_exit: the C library ends a process with its last thread, and ours must not
- * be the one that keeps it alive.
+ * It leaves before the main thread leaves by pthread_exit or is cancelled: the C library ends a process with its last thread,
+ * and ours must not be the one that keeps it alive. It also leaves when there is no room for a thread of the program's.
  * Fork        the child has none, until it creates a thread. */
 #ifndef HP_HELPER_H
 #define HP_HELPER_H
+
+#include <pthread.h>
 
 #include "compiler.h"
 
@@ -16,6 +18,12 @@
 void hp_helper_start(void);
 /* A thread leaves by pthread_exit; if it is the main thread, the helper ends and none is started any more. */
 void hp_helper_main_leaves(void);
+/* Somebody cancels this thread; the same if it is the main one. */
+void hp_helper_cancelled(pthread_t thread);
+/* The calling thread is the process's first. */
+void hp_helper_note_main(void);
+/* End the helper for good, and wait for it. False: there was none. */
+bool hp_helper_end(void);
 
 bool hp_helper_is_running(void);
 /* There is work: false if there is no helper. Async-signal-safe. */

@@ -145,6 +145,9 @@ static void start(void) {
   hp_sampled_epilogue = hp_trigger_section_end;
   hp_hook_before_thread = hp_helper_start;
   hp_hook_main_leaves = hp_helper_main_leaves;
+  hp_hook_cancel = hp_helper_cancelled;
+  hp_hook_no_room = hp_helper_end;
+  hp_helper_note_main();
   hp_sampler_set_rate(hp_process.config.sample_rate_bytes);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * thread_hooks.c - the program starts its first thread, or its main thread leaves by pthread_exit: control wants to know
- * (control/helper.h). Each is a look at a pointer and a tail call. (No header: nobody calls these; hooks: thread_hooks.h.) */
+ * thread_hooks.c - the program starts its first thread, or its main thread leaves by pthread_exit or is cancelled: control
+ * wants to know (control/helper.h). Each is a look at a pointer and a tail call. (No header: nobody calls these; hooks: thread_hooks.h.) */
 #include "thread_hooks.h"
 
 #include <dlfcn.h>
@@ -12,6 +12,8 @@
 
 void (*hp_hook_before_thread)(void);
 void (*hp_hook_main_leaves)(void);
+void (*hp_hook_cancel)(pthread_t thread);
+bool (*hp_hook_no_room)(void);
 
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 static create_function *next_pthread_create;
@@ -30,17 +32,44 @@ int hp_next_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, 
   return next == NULL ? EAGAIN : next(thread, attributes, start, argument);
 }
 
+/* The kernel gives up a thread's place a little after the thread has been joined. */
+enum { ROOM_TRIES = 20 };
+static bool has_made_room(void) { return hp_hook_no_room != NULL && hp_hook_no_room(); }
+static void wait_for_room(void) {
+  const struct timespec pause = {0, 1000000};
+  nanosleep(&pause, NULL);
+}
+
 HP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
   if (hp_hook_before_thread != NULL) hp_hook_before_thread();
   create_function *next = find_pthread_create();
-  return next == NULL ? EAGAIN : next(thread, attributes, start, argument);
+  int result = next == NULL ? EAGAIN : next(thread, attributes, start, argument);
+  if (HP_LIKELY(result != EAGAIN) || !has_made_room()) return result;
+  for (int i = 0; i < ROOM_TRIES && result == EAGAIN; i++) {
+    wait_for_room();
+    result = next(thread, attributes, start, argument);
+  }
+  return result;
 }
 
 HP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
   static int (*next)(thrd_t *, thrd_start_t, void *);
   if (hp_hook_before_thread != NULL) hp_hook_before_thread();
   if (next == NULL) next = (int (*)(thrd_t *, thrd_start_t, void *))hp_next_find("thrd_create");
-  return next == NULL ? thrd_error : next(thread, start, argument);
+  int result = next == NULL ? thrd_error : next(thread, start, argument);
+  if (HP_LIKELY(result == thrd_success) || !has_made_room()) return result;
+  for (int i = 0; i < ROOM_TRIES && result != thrd_success; i++) {
+    wait_for_room();
+    result = next(thread, start, argument);
+  }
+  return result;
+}
+
+HP_EXPORT int pthread_cancel(pthread_t thread) {
+  static int (*next)(pthread_t);
+  if (hp_hook_cancel != NULL) hp_hook_cancel(thread);
+  if (next == NULL) next = (int (*)(pthread_t))hp_next_find("pthread_cancel");
+  return next == NULL ? ESRCH : next(thread);
 }
 
 HP_EXPORT void pthread_exit(void *result) {

@@ -11,6 +11,10 @@
 extern void (*hp_hook_before_thread)(void);
 /* A thread is about to leave by pthread_exit or thrd_exit. */
 extern void (*hp_hook_main_leaves)(void);
+/* A thread is about to be cancelled. */
+extern void (*hp_hook_cancel)(pthread_t thread);
+/* There was no room for another thread of the program: true if now there is. */
+extern bool (*hp_hook_no_room)(void);
 
 /* The real pthread_create (EAGAIN when there is none). */
 int hp_next_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
