@@ -63,13 +63,13 @@ static void round_values(const struct hp_peak_values *v, int64_t values[HP_VALUE
   values[HP_INUSE_BYTES] = round_fixed(bytes, HP_BYTE_FRACTION_BITS);
 }
 
-/* The free side first: whatever it holds was allocated before (stack_table.h). */
+/* The free side first: whatever it holds was allocated before; bytes before objects (stack_table.h). */
 static void read_stack(const struct hp_stack *s, int64_t values[HP_VALUES]) {
   struct hp_peak_values v;
   v.freed_bytes = hp_load_acquire(&s->freed_bytes);
   v.freed_objects = hp_load_acquire(&s->freed_objects);
+  v.alloc_bytes = hp_load_acquire(&s->alloc_bytes);
   v.alloc_objects = hp_load_relaxed(&s->alloc_objects);
-  v.alloc_bytes = hp_load_relaxed(&s->alloc_bytes);
   round_values(&v, values);
 }
 

@@ -385,13 +385,14 @@ void hp_live_table_walk(void (*visit)(void *context, const struct hp_live_record
   }
 }
 
-void hp_live_table_put_back(const struct hp_live_record *record) {
+bool hp_live_table_put_back(const struct hp_live_record *record) {
   uint64_t hash = hash_of(record->address);
   struct shard *s = shard_of(hash);
   lock_shard(s);
   uint32_t number = take_record(s); /* the one that was taken out is on the free list, or another's place is */
   if (number != 0) link_record(s, number, record, hash);
   unlock_shard(s);
+  return number != 0;
 }
 
 void hp_live_table_test_limit(uint64_t records) { test_limit = records; }

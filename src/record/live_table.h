@@ -36,8 +36,8 @@ unsigned hp_live_table_insert(const struct hp_live_record *record, struct hp_liv
 /* Take the record of this address out, into *out. False: there is none (and nothing changed). */
 bool hp_live_table_remove(uintptr_t address, struct hp_live_record *out);
 
-/* A record that was removed goes back as it was (realloc failed). It is lost only if memory ran out in between. */
-void hp_live_table_put_back(const struct hp_live_record *record);
+/* A record that was removed goes back as it was (realloc failed). False: memory ran out in between, there is no record. */
+bool hp_live_table_put_back(const struct hp_live_record *record);
 
 /* Sums over the samples for the error bars: the variance of each total (docs/accuracy.md), and how many there were. */
 struct hp_live_moments {

@@ -46,17 +46,24 @@ static struct hp_stack *stack_of(const struct hp_sample *sample, uint64_t label)
   return stack;
 }
 
+/* heapprof_report_alloc() may say any size; a record has room for 48 bits of it, and what is counted must be what is freed. */
+static uint64_t clamp_size(uint64_t size) {
+  _Static_assert(HP_RECORD_SIZE_MAX == UINT64_MAX >> 16, "size and thread share a word of struct hp_live_record");
+  return size > HP_RECORD_SIZE_MAX ? HP_RECORD_SIZE_MAX : size;
+}
+
 void hp_recorder_add(const struct hp_sample *sample) {
-  uint64_t label = label_set == 0 ? 0 : hp_labels_key(label_set, sample->size);
+  uint64_t size = clamp_size(sample->size);
+  uint64_t label = label_set == 0 ? 0 : hp_labels_key(label_set, size);
   struct hp_stack *stack = stack_of(sample, label);
   struct hp_live_record record = {
       .address = sample->address,
-      .size_thread = sample->size << 16 | (label & 0xFFFF),
+      .size_thread = size << 16 | (label & 0xFFFF),
       .weight = sample->weight,
       .stack_id = stack->id,
       .time_seconds = (label_set & HP_LABEL_AGE) != 0 ? hp_labels_now_seconds() : 0,
   };
-  uint64_t bytes = hp_fixed_bytes(sample->weight, sample->size);
+  uint64_t bytes = hp_fixed_bytes(sample->weight, size);
   add_alloc(stack, hp_fixed_objects(sample->weight), bytes);
   struct hp_live_record missed;
   unsigned result = hp_live_table_insert(&record, &missed);
@@ -79,4 +86,8 @@ void hp_recorder_count_free(const struct hp_live_record *record) {
   if (is_tracking) __atomic_fetch_sub(&inuse_fixed_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-void hp_recorder_put_back(const struct hp_live_record *record) { hp_live_table_put_back(record); }
+void hp_recorder_put_back(const struct hp_live_record *record) {
+  if (HP_LIKELY(hp_live_table_put_back(record))) return;
+  count_loss(&hp_recorder_losses.live_table_full);
+  hp_recorder_count_free(record);
+}

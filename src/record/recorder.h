@@ -15,17 +15,19 @@
 
 struct hp_sample {
   uintptr_t address;
-  uint64_t size;         /* requested bytes */
+  uint64_t size;         /* requested bytes; counted as HP_RECORD_SIZE_MAX at most */
   float weight;
   const uintptr_t *pcs;  /* return addresses, leaf first */
   uint32_t depth;
   bool is_truncated;     /* the stack was deeper than the limit */
 };
 
+#define HP_RECORD_SIZE_MAX (((uint64_t)1 << 48) - 1)
+
 void hp_recorder_add(const struct hp_sample *sample);
 
 /* Take out the record of this address, before the real free or realloc. False: there is none. The in-use side still counts
- * it until hp_recorder_count_free(); hp_recorder_put_back() undoes the taking. */
+ * it until hp_recorder_count_free(); hp_recorder_put_back() undoes the taking (at the ceiling: counts a free and a loss). */
 bool hp_recorder_take(uintptr_t address, struct hp_live_record *out);
 void hp_recorder_count_free(const struct hp_live_record *record);
 void hp_recorder_put_back(const struct hp_live_record *record);
@@ -57,6 +59,7 @@ static inline uint64_t hp_fixed_objects(float weight) {
 }
 static inline uint64_t hp_fixed_bytes(float weight, uint64_t size) {
   unsigned __int128 product = (unsigned __int128)hp_fixed_objects(weight) * size;
+  product += 1u << (HP_OBJECT_FRACTION_BITS - HP_BYTE_FRACTION_BITS - 1); /* to the nearest */
   product >>= HP_OBJECT_FRACTION_BITS - HP_BYTE_FRACTION_BITS;
   return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
 }

@@ -200,7 +200,7 @@ static void add_saturating(uint64_t *counter, uint64_t amount, int order) {
 
 void hp_stack_add_alloc(struct hp_stack *stack, uint64_t objects, uint64_t bytes) {
   add_saturating(&stack->alloc_objects, objects, __ATOMIC_RELAXED);
-  add_saturating(&stack->alloc_bytes, bytes, __ATOMIC_RELAXED);
+  add_saturating(&stack->alloc_bytes, bytes, __ATOMIC_RELEASE);
 }
 
 void hp_stack_add_free(struct hp_stack *stack, uint64_t objects, uint64_t bytes) {

@@ -5,7 +5,8 @@
  *             An open entry (closed_epoch 0) is unique for its key; a closed one belongs to modules that have been unloaded
  *             and is never found again, but keeps its counters.
  *             freed <= allocated in both counters: the alloc side is added before the record is visible, the free side after
- *             it has been taken out; readers load the free side first.
+ *             it has been taken out; readers load the free side first. No bytes without objects: objects are added before bytes,
+ *             readers load bytes before objects.
  * Locks       inserts: one lock, rank HP_RANK_STACKS. Look-ups, counters and walks take none.
  * Units       counters are fixed point: objects in 1/1024, bytes in 1/16 (weights are no whole numbers; sums of fixed point
  *             are exact in any order, so what is freed leaves nothing behind). They saturate.
