@@ -41,13 +41,7 @@ static inline bool hp_arch_is_after_call(const uint8_t before[8]) {
 }
 /* The kernel's signal restorer: mov $15, %rax; syscall. */
 enum { HP_RESTORER_BYTES = 9 };
-static inline bool hp_arch_is_restorer(const uint8_t *code) {
-  static const uint8_t expected[HP_RESTORER_BYTES] = {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00, 0x0F, 0x05};
-  for (int i = 0; i < HP_RESTORER_BYTES; i++) {
-    if (code[i] != expected[i]) return false;
-  }
-  return true;
-}
+#define HP_RESTORER_CODE {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00, 0x0F, 0x05}
 
 /* Fills regs[] with the callee-saved registers as they are here, `known` with a bit for each, `pc` with this place. */
 #define HP_ARCH_CAPTURE(regs, known, pc)                                                                          \
@@ -96,13 +90,7 @@ static inline bool hp_arch_is_after_call(const uint8_t before[8]) {
 }
 /* mov x8, #139; svc #0 */
 enum { HP_RESTORER_BYTES = 8 };
-static inline bool hp_arch_is_restorer(const uint8_t *code) {
-  static const uint8_t expected[HP_RESTORER_BYTES] = {0x68, 0x11, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4};
-  for (int i = 0; i < HP_RESTORER_BYTES; i++) {
-    if (code[i] != expected[i]) return false;
-  }
-  return true;
-}
+#define HP_RESTORER_CODE {0x68, 0x11, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4}
 
 #define HP_ARCH_CAPTURE(regs, known, pc)                                                                      \
   do {                                                                                                    \

@@ -23,11 +23,15 @@ uint32_t hp_modules_epoch(void) { return hp_load_acquire(&deaths); }
 
 static bool is_alive(const struct hp_module *module) { return hp_load_acquire(&module->died) == 0; }
 
-/* Is the loader's object this module? Its strings are read only when all the rest is equal. */
-static bool is_same(const struct hp_module *module, const struct hp_object *object) {
+/* Is the loader's object at this module's place? All that can be said without looking into it. */
+static bool is_same_place(const struct hp_module *module, const struct hp_object *object) {
   return module->map_start == object->map_start && module->map_end == object->map_end &&
-         module->link_map == object->link_map && module->dynamic == object->dynamic &&
-         module->eh_frame_hdr == object->eh_frame_hdr && strcmp(module->path, object->name) == 0;
+         module->link_map == object->link_map && module->eh_frame_hdr == object->eh_frame_hdr;
+}
+
+/* Is the loader's object, completely described, this module? */
+static bool is_same(const struct hp_module *module, const struct hp_object *object) {
+  return is_same_place(module, object) && module->dynamic == object->dynamic && strcmp(module->path, object->name) == 0;
 }
 
 static bool is_same_file(const struct hp_module *module, const struct hp_object *object,
@@ -113,6 +117,7 @@ static struct hp_module *create_locked(const struct hp_object *object, const str
 const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
   struct hp_object object;
   if (!hp_object_find(pc, &object)) return NULL;
+  hp_object_describe(&object);
   struct hp_module *module = find_alive(&object);
   if (module != NULL) return module;
   struct hp_module_image image;
@@ -137,14 +142,15 @@ const struct hp_module *hp_modules_find(uintptr_t pc, uint32_t epoch) {
   return NULL;
 }
 
+/* Other threads may be unloading any of them, so nothing is looked into: another library at exactly the place of one that has
+ * gone passes for it here, and is told apart when a frame of it is seen (hp_modules_note). The program does not go. */
 uint32_t hp_modules_check(void) {
   uint32_t epoch = 0;
   hp_lock_acquire(&modules_lock);
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
     struct hp_object object;
-    if (is_alive(module) && !(hp_object_find(module->text_start, &object) && is_same(module, &object))) {
-      epoch = mark_dead_locked(module, epoch);
-    }
+    if (!is_alive(module) || module->is_executable) continue;
+    if (!hp_object_find(module->text_start, &object) || !is_same_place(module, &object)) epoch = mark_dead_locked(module, epoch);
   }
   hp_lock_release(&modules_lock);
   return epoch;

@@ -37,14 +37,17 @@ static void complete_program(struct hp_object *object) {
 bool hp_object_find(uintptr_t address, struct hp_object *out) {
   struct dl_find_object found;
   if (&_dl_find_object == NULL || _dl_find_object((void *)address, &found) != 0) return false;
-  const struct link_map *map = found.dlfo_link_map;
   *out = (struct hp_object){.map_start = (uintptr_t)found.dlfo_map_start,
                             .map_end = (uintptr_t)found.dlfo_map_end,
                             .eh_frame_hdr = found.dlfo_eh_frame,
-                            .link_map = map,
-                            .name = map->l_name != NULL ? map->l_name : "",
-                            .load_bias = map->l_addr,
-                            .dynamic = map->l_ld};
-  if (out->name[0] == 0) complete_program(out);
+                            .link_map = found.dlfo_link_map};
   return true;
+}
+
+void hp_object_describe(struct hp_object *object) {
+  const struct link_map *map = object->link_map;
+  object->name = map->l_name != NULL ? map->l_name : "";
+  object->load_bias = map->l_addr;
+  object->dynamic = map->l_ld;
+  if (object->name[0] == 0) complete_program(object);
 }

@@ -9,17 +9,23 @@
 #include "compiler.h"
 
 struct hp_object {
-  uintptr_t map_start; /* the whole object */
+  uintptr_t map_start; /* of hp_object_find: of the segment only, when the program's segments leave gaps */
   uintptr_t map_end;
   const void *eh_frame_hdr; /* NULL: none */
-  const void *link_map;     /* the loader's own record: identity, and the next three */
-  const char *name;         /* the loader's string, valid while the object is loaded */
+  const void *link_map;     /* the loader's own record: identity */
+  /* of hp_object_describe: */
+  const char *name; /* the loader's string, valid while the object is loaded */
   uintptr_t load_bias;
   const void *dynamic;
   const void *headers; /* its program headers, where they are known without looking; else NULL: see the ELF header */
   unsigned header_count;
 };
 
+/* Which object holds the address? What the loader published; nothing of the object itself is touched, which another thread may
+ * be unloading. */
 bool hp_object_find(uintptr_t address, struct hp_object *out);
+
+/* Completes what hp_object_find gave. Only for an object that cannot go away meanwhile: a frame of it is on the stack. */
+void hp_object_describe(struct hp_object *object);
 
 #endif

@@ -57,8 +57,8 @@ static inline bool hp_stack_covers(const struct hp_stack_range *range, uintptr_t
   return address >= range->lo && range->hi - range->lo >= sizeof(uintptr_t) && address <= range->hi - sizeof(uintptr_t);
 }
 
-/* Whole stacks are read, whatever a sanitizer thinks of parts of them. */
-#define HP_READS_STACK __attribute__((no_sanitize_address))
+/* Whole stacks and any code are read, whatever a sanitizer thinks of parts of them. */
+#define HP_READS_STACK __attribute__((no_sanitize("address", "thread")))
 
 /* The word at `address`, if it is readable stack. */
 HP_READS_STACK static inline bool hp_stack_read(struct hp_stack_range *range, uintptr_t address, uintptr_t *out) {

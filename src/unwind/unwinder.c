@@ -56,6 +56,7 @@ static bool is_own_text(uintptr_t pc) {
   if (HP_UNLIKELY(end == 0)) {
     struct hp_object object;
     if (!hp_object_find((uintptr_t)&hp_unwind, &object)) return false;
+    hp_object_describe(&object);
     hp_store_relaxed(&own_text.start, object.map_start);
     end = object.name[0] != 0 ? object.map_end : 1;
     hp_store_release(&own_text.end, end);
@@ -70,10 +71,10 @@ static bool is_readable(uintptr_t address, size_t n) {
   return last >= first && hp_stack_probe(first) && (first == last || hp_stack_probe(last));
 }
 
-static bool is_after_call(uintptr_t pc) {
+HP_READS_STACK static bool is_after_call(uintptr_t pc) {
   uint8_t before[8];
   if (pc < sizeof(before) || !is_readable(pc - sizeof(before), sizeof(before))) return false;
-  __builtin_memcpy(before, (const void *)(pc - sizeof(before)), sizeof(before));
+  for (size_t i = 0; i < sizeof(before); i++) before[i] = ((const uint8_t *)(pc - sizeof(before)))[i];
   return hp_arch_is_after_call(before);
 }
 
@@ -168,8 +169,13 @@ static bool step_signal(struct walk *walk) {
   return true;
 }
 
-static bool is_restorer(uintptr_t pc) {
-  return is_readable(pc, HP_RESTORER_BYTES) && hp_arch_is_restorer((const uint8_t *)pc);
+HP_READS_STACK static bool is_restorer(uintptr_t pc) {
+  static const uint8_t expected[HP_RESTORER_BYTES] = HP_RESTORER_CODE;
+  if (!is_readable(pc, HP_RESTORER_BYTES)) return false;
+  for (size_t i = 0; i < HP_RESTORER_BYTES; i++) {
+    if (((const uint8_t *)pc)[i] != expected[i]) return false;
+  }
+  return true;
 }
 
 /* A frame without unwind data (generated code): a signal restorer of somebody's own, or a frame that keeps the frame-pointer
@@ -422,7 +428,7 @@ HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(st
   return total;
 }
 
-static HP_NOINLINE size_t walk_recording(struct walk *walk, uintptr_t *pcs, size_t max, const struct hp_rule_table *table,
+HP_READS_STACK static HP_NOINLINE size_t walk_recording(struct walk *walk, uintptr_t *pcs, size_t max, const struct hp_rule_table *table,
                                          struct hp_remembered *record) {
   hp_remembered_begin(record, walk->generation);
   size_t n = walk_stack(walk, pcs, max, table, WALK_RECORDING, record);
@@ -430,11 +436,11 @@ static HP_NOINLINE size_t walk_recording(struct walk *walk, uintptr_t *pcs, size
   return n;
 }
 
-static HP_NOINLINE size_t walk_plain(struct walk *walk, uintptr_t *pcs, size_t max, const struct hp_rule_table *table) {
+HP_READS_STACK static HP_NOINLINE size_t walk_plain(struct walk *walk, uintptr_t *pcs, size_t max, const struct hp_rule_table *table) {
   return walk_stack(walk, pcs, max, table, WALK_PLAIN, NULL);
 }
 
-static size_t walk_once(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
+HP_READS_STACK static size_t walk_once(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
   const struct hp_rule_table *table = hp_rule_table_load();
   struct walk walk;
   walk_begin(&walk, start);

@@ -88,7 +88,8 @@ static void test_library_at_reused_addresses_has_its_own_rules(void **state) {
   assert_true(count < 40); /* a library that comes back is the same module */
 }
 
-/* The program closes a library behind our back: found out at the first walk through whatever is there next. */
+/* A library is closed by a way that is not watched (libc closes its own so): found out at the first walk through whatever is
+ * there next, unless that has the very same return addresses. */
 static void test_unload_that_went_unnoticed_is_found_out(void **state) {
   (void)state;
   plugin_function function, other;

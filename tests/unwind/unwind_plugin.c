@@ -7,6 +7,10 @@ long plugin_call(void (*function)(void));
 long plugin_call(void (*function)(void)) {
   volatile char buffer[PLUGIN_BYTES];
   buffer[0] = 1;
+#ifdef PLUGIN_OTHER_CODE
+  buffer[1] = 2;
+  buffer[2] = 3;
+#endif
   function();
   return buffer[0];
 }
