@@ -131,7 +131,7 @@ void hp_json_integer(struct hp_json *json, const char *key, int64_t value) {
 void hp_json_real(struct hp_json *json, const char *key, double value) {
   begin_item(json, key);
   if (isfinite(value))
-    fprintf(json->out, "%.6g", value);
+    fprintf(json->out, "%.10g", value);
   else
     fputs("null", json->out);
 }
