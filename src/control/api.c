@@ -54,6 +54,7 @@ HP_EXPORT int heapprof_set_sample_rate(uint64_t bytes) {
 
 HP_EXPORT int heapprof_dump(const char *path) {
   if (hp_process.is_inert) return -EPERM;
+  if (hp_thread_is_inside_lock()) return -EBUSY;
   int saved_errno = errno;
   hp_section_enter();
   hp_allocator_figures_refresh();
@@ -69,11 +70,12 @@ HP_EXPORT int heapprof_dump(const char *path) {
 
 HP_EXPORT int heapprof_reset(void) {
   if (hp_process.is_inert) return -EPERM;
+  if (hp_thread_is_inside_lock()) return -EBUSY;
   hp_section_enter();
   int result = -EBUSY;
   if (hp_dump_lock_for((int64_t)DUMP_WAIT_SECONDS * 1000000000)) {
     result = hp_books_reset();
-    if (result == 0) hp_process.start_nanos = hp_process_wall_nanos();
+    if (result == 0) hp_process.alloc_start_nanos = hp_process_wall_nanos();
     hp_dump_unlock();
   }
   hp_sampled_leave_section();

@@ -26,7 +26,7 @@ static struct hp_arena arena;
 static char *stack_top; /* of the dump's own stack, mapped at the first dump */
 static struct hp_file_sink file;
 static uint64_t next_number;
-static int64_t last_delta_nanos; /* 0: since the start */
+static int64_t last_delta_nanos; /* 0: since the start, whatever was reset since */
 static struct hp_dump_stats stats;
 
 void (*hp_dump_test_pause)(void);
@@ -55,10 +55,11 @@ void hp_dump_after_fork(bool was_locked) {
   if (was_locked) {
     arena = (struct hp_arena){0}; /* its chunks may be half linked; they are the parent's scratch */
     hp_symbols_forget();
+    hp_file_sink_forget(&file);
   }
   lock.word = 0;
   next_number = 0;
-  last_delta_nanos = 0;
+  last_delta_nanos = hp_process_wall_nanos();
   stats = (struct hp_dump_stats){0};
   hp_retention_forget();
 }
@@ -95,7 +96,8 @@ static int encode(const struct job *job, enum hp_profile_kind kind, const char *
     if (peak_nanos != 0) snapshot.time_nanos = peak_nanos;
     reading = &peak;
   }
-  int64_t start = kind == HP_KIND_DELTA && last_delta_nanos != 0 ? last_delta_nanos : hp_process.start_nanos;
+  int64_t start = kind != HP_KIND_DELTA ? hp_process.alloc_start_nanos
+                                        : (last_delta_nanos != 0 ? last_delta_nanos : hp_process.start_nanos);
   snapshot.duration_nanos = snapshot.time_nanos > start ? snapshot.time_nanos - start : 0;
   int result = hp_books_rows(reading, kind, &arena, &snapshot.rows, &snapshot.row_count);
   if (result != 0) return result;
@@ -156,7 +158,10 @@ static void write_all(void *argument) {
     if (!is_wanted) continue;
     int result = write_kind(job, (enum hp_profile_kind)kind);
     if (job->result == 0) job->result = result;
-    if (result == 0 && kind == HP_KIND_DELTA && hp_books_delta_done(&job->reading) == 0) last_delta_nanos = job->time_nanos;
+    if (result == 0 && kind == HP_KIND_DELTA) {
+      hp_books_delta_done(&job->reading);
+      last_delta_nanos = job->time_nanos;
+    }
   }
 }
 

@@ -46,7 +46,7 @@ static void look_for_directory(void) {
 void hp_process_look(void) {
   look_for_directory();
   hp_process.pid = hp_sys_getpid();
-  hp_process.start_nanos = hp_process_wall_nanos();
+  hp_process.start_nanos = hp_process.alloc_start_nanos = hp_process_wall_nanos();
 }
 
 static int64_t read_clock(clockid_t clock) {

@@ -212,7 +212,12 @@ static void stack_values(const struct hp_reading *reading, uint32_t id, enum hp_
     return;
   }
   for (unsigned i = 0; i < 2; i++) { /* rounding, and the moments between four loads, never make in-use exceed alloc */
-    if (v[i + 2] > v[i]) v[i + 2] = v[i];
+    if (v[i + 2] <= v[i]) continue;
+    if (kind == HP_KIND_PEAK) {
+      v[i] = v[i + 2]; /* the peak was before the reset: what was in use then counts as allocated */
+    } else {
+      v[i + 2] = v[i];
+    }
   }
   if (v[HP_INUSE_OBJECTS] == 0) v[HP_INUSE_BYTES] = 0;
 }
@@ -236,6 +241,7 @@ static size_t add_aged_rows(struct hp_row *rows, const struct hp_reading *readin
     if (objects > v[HP_INUSE_OBJECTS]) objects = v[HP_INUSE_OBJECTS];
     if (bytes > v[HP_INUSE_BYTES]) bytes = v[HP_INUSE_BYTES];
     if (objects == 0) continue;
+    if (objects == v[HP_INUSE_OBJECTS]) bytes = v[HP_INUSE_BYTES]; /* the last: parts are rounded, their sum was too */
     int64_t aged[HP_VALUES] = {objects, bytes, objects, bytes};
     for (unsigned k = 0; k < HP_VALUES; k++) v[k] -= aged[k];
     struct hp_row *row = &rows[n++];
@@ -246,10 +252,19 @@ static size_t add_aged_rows(struct hp_row *rows, const struct hp_reading *readin
   return n;
 }
 
+/* Room to remember this reading, before the file is written: otherwise the next delta would begin at two moments. */
+static bool has_room_for_delta(const struct hp_reading *reading) {
+  for (uint32_t id = 0; id < reading->count; id++) {
+    if (reading->values[id][HP_ALLOC_OBJECTS] != 0 && kept_for_writing(id) == NULL) return false;
+  }
+  return true;
+}
+
 int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, struct hp_arena *arena,
                   const struct hp_row **out_rows, size_t *out_count) {
   struct hp_row *rows = hp_arena_alloc(arena, (reading->count + reading->aged_count + 1) * sizeof *rows);
   if (rows == NULL) return -ENOMEM;
+  if (kind == HP_KIND_DELTA && !has_room_for_delta(reading)) return -ENOMEM;
   bool with_ages = reading->aged != NULL && (kind == HP_KIND_FULL || kind == HP_KIND_HEAP);
   size_t n = 0, aged = 0;
   for (uint32_t id = 0; id < reading->count; id++) {
@@ -274,7 +289,7 @@ int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, s
 
 /* ---- what is kept ---- */
 static int start_delta(uint32_t id, const int64_t v[HP_VALUES]) {
-  if (v[HP_ALLOC_OBJECTS] == 0 && v[HP_ALLOC_BYTES] == 0) return 0;
+  if (v[HP_ALLOC_OBJECTS] == 0) return 0;
   struct kept *k = kept_for_writing(id);
   if (k == NULL) return -ENOMEM;
   k->delta[0] = v[HP_ALLOC_OBJECTS];
@@ -282,12 +297,8 @@ static int start_delta(uint32_t id, const int64_t v[HP_VALUES]) {
   return 0;
 }
 
-int hp_books_delta_done(const struct hp_reading *reading) {
-  for (uint32_t id = 0; id < reading->count; id++) {
-    int result = start_delta(id, reading->values[id]);
-    if (result != 0) return result;
-  }
-  return 0;
+void hp_books_delta_done(const struct hp_reading *reading) {
+  for (uint32_t id = 0; id < reading->count; id++) start_delta(id, reading->values[id]);
 }
 
 static int for_each_stack(int (*apply)(uint32_t id, const int64_t values[HP_VALUES])) {

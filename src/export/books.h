@@ -30,8 +30,8 @@ int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, int64_t *
 int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, struct hp_arena *arena,
                   const struct hp_row **out_rows, size_t *out_count);
 
-/* The delta file of this reading was written: the next delta starts here. 0 or -ENOMEM (then the next delta starts earlier). */
-int hp_books_delta_done(const struct hp_reading *reading);
+/* The delta file of this reading was written: the next delta starts here. The room was made by hp_books_rows(). */
+void hp_books_delta_done(const struct hp_reading *reading);
 /* The next delta starts at the moment of this reading, without a file (a forked child). */
 int hp_books_delta_start(void);
 
