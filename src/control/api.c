@@ -18,6 +18,7 @@
 #include "sampler.h"
 #include "stack_table.h"
 #include "thread_state.h"
+#include "trigger.h"
 
 enum { DUMP_WAIT_SECONDS = 60 };
 
@@ -60,6 +61,7 @@ HP_EXPORT int heapprof_dump(const char *path) {
   hp_allocator_figures_refresh();
   int result = -EBUSY;
   if (hp_dump_lock_for((int64_t)DUMP_WAIT_SECONDS * 1000000000)) {
+    hp_trigger_note_growth();
     result = hp_dump_write(HP_DUMP_API, path);
     hp_dump_unlock();
   }

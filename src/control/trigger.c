@@ -43,7 +43,7 @@ static void note_result(int result) {
   periods_to_skip = (1u << failures_in_a_row) - 1;
 }
 
-static void note_growth(void) {
+void hp_trigger_note_growth(void) {
   uint64_t now = hp_recorder_inuse_bytes();
   if (now > hp_load_relaxed(&growth_mark_bytes)) hp_store_relaxed(&growth_mark_bytes, now);
 }
@@ -55,7 +55,7 @@ static void dump_wanted(void) {
     enum hp_dump_reason reason = HP_DUMP_SIGNAL;
     while ((bits >> reason & 1) == 0) reason++;
     if (is_backing_off(reason)) continue;
-    note_growth();
+    hp_trigger_note_growth();
     note_result(hp_dump_write(reason, NULL));
   }
 }
@@ -74,6 +74,10 @@ void hp_trigger_serve(void) {
 bool hp_trigger_is_wanted(void) { return hp_load_acquire(&wanted) != 0; }
 
 void hp_trigger_exit(void) {
+  if (hp_thread_is_inside_lock()) {
+    hp_log(HP_LOG_WARN, "no dump at the end: exit() was called by a signal handler that interrupted the profiler");
+    return;
+  }
   hp_trigger_check_handler();
   hp_section_enter();
   if (hp_dump_lock_for((int64_t)EXIT_WAIT_SECONDS * 1000000000)) {
@@ -87,6 +91,7 @@ void hp_trigger_exit(void) {
 static void want(enum hp_dump_reason reason) { __atomic_fetch_or(&wanted, 1u << reason, __ATOMIC_ACQ_REL); }
 
 void hp_trigger_request(enum hp_dump_reason reason) {
+  if (hp_process.is_inert) return; /* a forked child that is not to profile: the handler is still there */
   want(reason);
   if (hp_helper_wake()) return;
   if (hp_thread.section != 0) {
@@ -113,6 +118,7 @@ static bool has_grown(void) {
 }
 
 void hp_trigger_section_end(void) {
+  if (HP_UNLIKELY(hp_process.is_inert)) return;
   if (HP_UNLIKELY(hp_thread.dump_wanted != 0)) {
     hp_thread.dump_wanted = 0;
     hp_trigger_serve();

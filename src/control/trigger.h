@@ -32,6 +32,9 @@ void hp_trigger_section_end(void);
  * the next one after now and returns true in *out_is_due. */
 int64_t hp_trigger_period_check(int64_t now_nanos, bool *out_is_due);
 
+/* A dump is being made now: growth is measured from here, if it never stood higher. Dump lock held. */
+void hp_trigger_note_growth(void);
+
 /* The last dump of the process. Waits a bounded time for a dump under way. */
 void hp_trigger_exit(void);
 
