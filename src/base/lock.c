@@ -14,7 +14,7 @@ static inline void pause_cpu(void) {
 
 HP_COLD void hp_lock_acquire_slow(struct hp_lock *lock) {
   for (int i = 0; i < HP_LOCK_SPINS; i++) {
-    if (hp_load_relaxed(&lock->word) == 0 && hp_lock_try(lock)) return;
+    if (hp_load_relaxed(&lock->word) == 0 && hp_lock_grab(lock)) return;
     pause_cpu();
   }
   /* From here on the word says 2 while we hold it: one wake-up too many at worst, never one too few. */

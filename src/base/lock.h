@@ -3,7 +3,8 @@
  * Invariants  `word` is 0 (free), 1 (held) or 2 (held, and somebody may sleep).
  * Rules       held for a few dozen instructions, never across a system call other than its own futex (the memory ranks
  *             excepted: the private heap may map), never taken in a signal handler that may have interrupted a holder: the
- *             profiler's own sections are marked in thread_state.h and handlers defer (control/trigger).
+ *             profiler's own sections are marked in thread_state.h and handlers defer (control/trigger). The program's own
+ *             handlers may come to us while one is held: every lock is counted in hp_thread.locks_held.
  * Order       HP_RANK_*, lower rank first; see docs/architecture.md.
  * Fork        control/fork takes every lock before fork and releases them on both sides. */
 #ifndef HP_LOCK_H
@@ -13,6 +14,7 @@
 
 #include "compiler.h"
 #include "sys.h"
+#include "thread_state.h"
 
 struct hp_lock {
   uint32_t word;
@@ -20,19 +22,29 @@ struct hp_lock {
 
 void hp_lock_acquire_slow(struct hp_lock *lock);
 
-static inline bool hp_lock_try(struct hp_lock *lock) {
+/* The bare word, for hp_lock_acquire_slow(). */
+static inline bool hp_lock_grab(struct hp_lock *lock) {
   uint32_t expected = 0;
   return __atomic_compare_exchange_n(&lock->word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+static inline bool hp_lock_try(struct hp_lock *lock) {
+  hp_thread_lock_begin();
+  if (HP_LIKELY(hp_lock_grab(lock))) return true;
+  hp_thread_lock_end();
+  return false;
+}
+
 static inline void hp_lock_acquire(struct hp_lock *lock) {
-  if (HP_UNLIKELY(!hp_lock_try(lock))) hp_lock_acquire_slow(lock);
+  hp_thread_lock_begin();
+  if (HP_UNLIKELY(!hp_lock_grab(lock))) hp_lock_acquire_slow(lock);
 }
 
 static inline void hp_lock_release(struct hp_lock *lock) {
   if (HP_UNLIKELY(__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)) {
     hp_sys_futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
   }
+  hp_thread_lock_end();
 }
 
 #endif

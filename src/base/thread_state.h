@@ -3,7 +3,8 @@
  *
  * Invariants  `section` is not 0 while the thread is inside the profiler; calls of the allocator then pass through
  *             unsampled, and a handler that wants a dump leaves a request instead (control/trigger).
- * Threads     each its own, plus signal handlers on it: `section` and `dump_wanted` are volatile for them. */
+ *             A handler of the program may end there by exit(), or free a block: then it looks at `locks_held`.
+ * Threads     each its own, plus signal handlers on it: what they look at is volatile. */
 #ifndef HP_THREAD_STATE_H
 #define HP_THREAD_STATE_H
 
@@ -18,6 +19,8 @@ struct hp_thread_state {
   volatile uint8_t dump_wanted; /* a request arrived while `section` was not 0: serve it at the section's end */
   uint8_t holds_all_locks;      /* this thread is between the fork handlers: locks are taken already */
   uint16_t name_id;             /* label `thread` */
+  volatile uint32_t locks_held; /* held, or being taken or released: a handler that finds one must not wait for any */
+  uint64_t new_size;            /* of the last operator new that was only forwarded (preload/interpose_cxx.c) */
 };
 
 extern __thread struct hp_thread_state hp_thread HP_TLS;
@@ -31,6 +34,21 @@ static inline void hp_section_enter(void) {
 static inline void hp_section_leave(void) {
   hp_signal_fence();
   hp_thread.section = hp_thread.section - 1;
+}
+
+static inline void hp_thread_lock_begin(void) {
+  hp_thread.locks_held = hp_thread.locks_held + 1;
+  hp_signal_fence();
+}
+
+static inline void hp_thread_lock_end(void) {
+  hp_signal_fence();
+  hp_thread.locks_held = hp_thread.locks_held - 1;
+}
+
+/* This thread interrupted itself while it held one of the profiler's locks (and is not between the fork handlers). */
+static inline bool hp_thread_is_inside_lock(void) {
+  return HP_UNLIKELY(hp_thread.locks_held != 0) && hp_thread.holds_all_locks == 0;
 }
 
 #endif

@@ -7,6 +7,7 @@
  * A runtime that was opened by dlopen with RTLD_LOCAL is not behind RTLD_NEXT; it is looked up in the scope of the caller.
  * (No header: nobody calls these.) */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 
 #include "hot.h"
@@ -72,6 +73,14 @@ static HP_COLD void *new_without_runtime(size_t size, size_t alignment, bool may
     return ends_in_malloc ? ROUTE_FORWARD : ROUTE_SAMPLE;                                             \
   }
 
+/* The extent of the runtime's function, from the symbol table the loader has in memory. */
+static void note_forwarder(const void *function) {
+  Dl_info info;
+  const ElfW(Sym) *symbol = NULL;
+  if (dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) return;
+  hp_sampled_add_forwarder((uintptr_t)function, (uintptr_t)function + symbol->st_size);
+}
+
 /* ---- the eight forms of new ----
  * id        names the pointer and the functions of this form
  * symbol    its linker name
@@ -87,6 +96,7 @@ static HP_COLD void *new_without_runtime(size_t size, size_t alignment, bool may
     if (found == NULL) return ROUTE_UNKNOWN;                                                          \
     hp_store_release(&next_##id, found);                                                              \
     enum route route = probe_##id();                                                                  \
+    if (route == ROUTE_FORWARD) note_forwarder((const void *)found);                                  \
     hp_store_release(&route_##id, route);                                                             \
     return route;                                                                                     \
   }                                                                                                   \
@@ -100,12 +110,16 @@ static HP_COLD void *new_without_runtime(size_t size, size_t alignment, bool may
   static HP_COLD void *first_##id(size_t size params) {                                               \
     enum route route = resolve_##id(__builtin_return_address(0));                                     \
     if (route == ROUTE_UNKNOWN) return new_without_runtime(size, align, may_fail);                    \
+    hp_thread.new_size = size;                                                                        \
     if (route == ROUTE_FORWARD || hp_sampler_passes(size)) return next_##id(size args);               \
     return sampled_##id(size args);                                                                   \
   }                                                                                                   \
   HP_EXPORT void *symbol(size_t size params) {                                                        \
     enum route route = hp_load_acquire(&route_##id);                                                  \
-    if (HP_LIKELY(route == ROUTE_FORWARD)) return next_##id(size args);                               \
+    if (HP_LIKELY(route == ROUTE_FORWARD)) {                                                          \
+      hp_thread.new_size = size;                                                                      \
+      return next_##id(size args);                                                                    \
+    }                                                                                                 \
     if (HP_UNLIKELY(route == ROUTE_UNKNOWN)) return first_##id(size args);                            \
     if (HP_LIKELY(hp_sampler_passes(size))) return next_##id(size args);                              \
     return sampled_##id(size args);                                                                   \

@@ -91,8 +91,11 @@ float hp_sampled_decide(size_t size) {
   return weight;
 }
 
-/* ---- taking out ---- */
+/* ---- taking out ----
+ * A handler that interrupted this thread while it held a lock leaves the record where it is: it is closed as a missed free
+ * when the address comes back. */
 bool hp_sampled_take(void *ptr, struct hp_live_record *out) {
+  if (hp_thread_is_inside_lock()) return false;
   hp_section_enter();
   bool found = hp_recorder_take((uintptr_t)ptr, out);
   hp_section_leave();
@@ -113,6 +116,7 @@ void hp_sampled_settle(const struct hp_live_record *record, bool is_freed) {
 
 void hp_sampled_forget(void *ptr) {
   struct hp_live_record record;
+  if (hp_thread_is_inside_lock()) return;
   int saved_errno = errno;
   hp_section_enter();
   if (hp_recorder_take((uintptr_t)ptr, &record)) hp_recorder_count_free(&record);
@@ -125,12 +129,39 @@ HP_NOINLINE void hp_sampled_free(void *ptr) {
   hp_hot.real_free(ptr);
 }
 
+/* ---- what was asked for, when a C++ runtime stands between ---- */
+enum { FORWARDERS_MAX = 8 }; /* the forms of operator new */
+
+static struct {
+  uintptr_t start, end;
+} forwarders[FORWARDERS_MAX];
+static uint32_t forwarder_count; /* atomic */
+
+void hp_sampled_add_forwarder(uintptr_t start, uintptr_t end) {
+  static struct hp_lock lock;
+  hp_lock_acquire(&lock);
+  if (forwarder_count < FORWARDERS_MAX) {
+    forwarders[forwarder_count].start = start;
+    forwarders[forwarder_count].end = end;
+    hp_store_release(&forwarder_count, forwarder_count + 1);
+  }
+  hp_lock_release(&lock);
+}
+
+static size_t requested_size(size_t size, const struct hp_frame_start *start) {
+  uint32_t count = hp_load_acquire(&forwarder_count);
+  for (uint32_t i = 0; i < count; i++) {
+    if (start->pc > forwarders[i].start && start->pc <= forwarders[i].end) return hp_thread.new_size;
+  }
+  return size;
+}
+
 /* ---- the twins ---- */
 HP_NOINLINE void *hp_sampled_malloc(size_t size) {
   struct hp_frame_start start = HP_FRAME_START();
   float weight = hp_sampled_decide(size);
   void *ptr = hp_hot.real_malloc(size);
-  if (weight != 0) hp_sampled_record(ptr, size, weight, &start);
+  if (weight != 0) hp_sampled_record(ptr, requested_size(size, &start), weight, &start);
   return ptr;
 }
 
@@ -161,7 +192,7 @@ HP_NOINLINE int hp_sampled_posix_memalign(void **out, size_t alignment, size_t s
   struct hp_frame_start start = HP_FRAME_START();
   float weight = hp_sampled_decide(size);
   int result = hp_next.posix_memalign(out, alignment, size);
-  if (weight != 0 && result == 0) hp_sampled_record(*out, size, weight, &start);
+  if (weight != 0 && result == 0) hp_sampled_record(*out, requested_size(size, &start), weight, &start);
   return result;
 }
 
@@ -169,7 +200,7 @@ HP_NOINLINE void *hp_sampled_aligned(size_t alignment, size_t size, void *(*real
   struct hp_frame_start start = HP_FRAME_START();
   float weight = hp_sampled_decide(size);
   void *ptr = real(alignment, size);
-  if (weight != 0) hp_sampled_record(ptr, size, weight, &start);
+  if (weight != 0) hp_sampled_record(ptr, requested_size(size, &start), weight, &start);
   return ptr;
 }
 

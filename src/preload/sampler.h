@@ -35,6 +35,8 @@ float hp_sampler_decide_slow(size_t size);
 /* Mean bytes between samples; 0: never. At most HP_SAMPLE_RATE_MAX. Any thread. */
 void hp_sampler_set_rate(uint64_t bytes);
 uint64_t hp_sampler_rate(void);
+/* Was it ever other than 0? */
+bool hp_sampler_was_on(void);
 
 /* Pure pieces, for tests: the whole part of an exponential gap of this mean (1: always 0; 0: never ends), and the exact
  * weight of a block. */
