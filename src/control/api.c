@@ -10,6 +10,7 @@
 #include "compiler.h"
 #include "dump.h"
 #include "heap.h"
+#include "helper.h"
 #include "live_table.h"
 #include "next_malloc.h"
 #include "process.h"
@@ -36,6 +37,7 @@ HP_EXPORT int heapprof_active(void) { return !hp_process.is_inert && hp_sampler_
 HP_EXPORT int heapprof_start(void) {
   if (hp_process.is_inert) return -EPERM;
   if (hp_sampler_rate() == 0) hp_sampler_set_rate(rate_when_on());
+  hp_helper_check();
   return 0;
 }
 
@@ -50,6 +52,7 @@ HP_EXPORT int heapprof_set_sample_rate(uint64_t bytes) {
   if (bytes > HP_SAMPLE_RATE_MAX) return -EINVAL;
   if (bytes != 0) hp_store_relaxed(&wanted_rate, bytes);
   if (hp_sampler_rate() != bytes) hp_sampler_set_rate(bytes);
+  hp_helper_check();
   return 0;
 }
 

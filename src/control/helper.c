@@ -9,6 +9,7 @@
 
 #include "allocator_stats.h"
 #include "process.h"
+#include "sampler.h"
 #include "sys.h"
 #include "thread_hooks.h"
 #include "thread_state.h"
@@ -17,6 +18,7 @@
 enum helper_state { HELPER_NONE, HELPER_STARTING, HELPER_RUNNING, HELPER_FORBIDDEN };
 
 static uint32_t state; /* atomic, enum helper_state */
+static bool has_threads; /* atomic: the program has started one, in this process */
 static uint32_t bell;  /* atomic: futex word, counts wake-ups */
 static pthread_t thread, main_thread; /* thread: valid while the state is HELPER_RUNNING */
 enum { STACK_BYTES = 128 * 1024 };
@@ -74,8 +76,13 @@ static void *run(void *argument) {
 }
 
 void hp_helper_start(void) {
+  hp_store_relaxed(&has_threads, true);
+  hp_helper_check();
+}
+
+void hp_helper_check(void) {
   uint32_t expected = HELPER_NONE;
-  if (hp_process.is_inert) return;
+  if (hp_process.is_inert || !hp_load_relaxed(&has_threads) || !hp_sampler_was_on()) return;
   if (!__atomic_compare_exchange_n(&state, &expected, HELPER_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return;
   hp_section_enter();
   pthread_attr_t attributes;
@@ -119,5 +126,6 @@ void hp_helper_note_main(void) { main_thread = pthread_self(); }
 
 void hp_helper_after_fork(void) {
   hp_helper_note_main();
+  hp_store_relaxed(&has_threads, false);
   if (hp_load_relaxed(&state) != HELPER_FORBIDDEN) hp_store_relaxed(&state, HELPER_NONE);
 }

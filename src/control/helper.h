@@ -16,6 +16,8 @@
 /* Before the program's first thread (preload/thread_hooks.h). Starts the helper if it is wanted and not there; if it cannot
  * be started, dumps go on in the program's threads. */
 void hp_helper_start(void);
+/* The same if the program has had its first thread: sampling was switched on only now (at rate 0 there is no helper). */
+void hp_helper_check(void);
 /* A thread leaves by pthread_exit; if it is the main thread, the helper ends and none is started any more. */
 void hp_helper_main_leaves(void);
 /* Somebody cancels this thread; the same if it is the main one. */

@@ -168,5 +168,5 @@ __attribute__((constructor)) static void heapprof_constructor(void) {
 }
 
 __attribute__((destructor)) static void heapprof_destructor(void) {
-  if (!hp_process.is_inert && hp_process.config.exit_dump) hp_trigger_exit();
+  if (!hp_process.is_inert && hp_process.config.exit_dump && hp_sampler_was_on()) hp_trigger_exit();
 }
