@@ -18,15 +18,9 @@ static const struct hp_command commands[] = {
     {"diff", "growth between two profiles", hp_cmd_diff},
     {"merge", "sum of many profiles", hp_cmd_merge},
     {"symbolize", "add functions, files, lines and inlined frames", hp_cmd_symbolize},
-#ifdef HP_HAVE_VIEW
     {"view", "one self-contained HTML page: flame graph, table, search", hp_cmd_view},
-#endif
-#ifdef HP_HAVE_TREND
     {"trend", "which stacks grow over a series of profiles, and how fast", hp_cmd_trend},
-#endif
-#ifdef HP_HAVE_SERVE
     {"serve", "answer /debug/pprof/ and /metrics over HTTP", hp_cmd_serve},
-#endif
 };
 
 static int print_help(void) {

@@ -14,17 +14,18 @@ import sys
 import time
 
 LIBRARIES = 50
-FUNCTIONS = 150
+FUNCTIONS = 60
 
 
 def source(library):
-    lines = ["#include <vector>", "#include <map>", "#include <string>", "namespace lib%d {" % library]
+    lines = ["#include <string>", "#include <vector>", "namespace lib%d {" % library]
     for i in range(FUNCTIONS):
-        lines += ["struct S%d { int a; std::string b; std::vector<int> c;" % i,
-                  "  inline int sum() const { int t = a; for (int x : c) t += x; return t + (int)b.size(); } };",
-                  "__attribute__((noinline)) int function_%d(int n, std::map<std::string, S%d> &m) {" % (i, i),
-                  "  S%d s; s.a = n; s.c.push_back(n); s.b = std::to_string(n);" % i,
-                  "  m[s.b] = s; int t = 0; for (auto &e : m) t += e.second.sum(); return t; }"]
+        lines += ["static inline int small_%d(const std::vector<int> &c) { int t = %d; for (int x : c) t += x; return t; }" % (i, i),
+                  "static inline int middle_%d(std::vector<int> &c, int n) { c.push_back(n); return small_%d(c) * 2; }" % (i, i),
+                  "__attribute__((noinline)) int function_%d(int n, const std::string &s) {" % i,
+                  "  std::vector<int> c(s.begin(), s.end()); int t = middle_%d(c, n);" % i,
+                  "  for (int k = 0; k < n; k++) t += middle_%d(c, k) + (int)s.find('x');" % i,
+                  "  return t; }"]
     lines.append("}")
     return "\n".join(lines)
 
