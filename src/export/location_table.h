@@ -20,6 +20,7 @@ struct hp_frame {
   const struct hp_module *module; /* NULL: in none (JIT code), or a pseudo frame */
   const char *name;               /* NULL: unknown */
   uint32_t location_id;           /* in the file; 0: not used so far */
+  bool is_near_leaf;              /* in some row: its name decides whether it is left out */
   uint32_t function_id;           /* 0: none */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * pprof.c - see pprof.h. In the file everything is defined before it is used:
- *   strings, header | rows chosen, names looked up | strings, mappings, functions, locations | strings of labels, samples
- * Ids are given in the order of first use, walking the rows that are written. */
+ * pprof.c - see pprof.h. The rows are read twice; in the file, strings stand before what refers to them:
+ *   strings, header | all frames met, names looked up | strings of labels, samples | strings, mappings, functions, locations
+ * Ids are given in the order of first use, as the samples are written. */
 #include "pprof.h"
 
 #include <errno.h>
@@ -39,7 +39,6 @@ struct encoder {
   const struct hp_snapshot *snapshot;
   struct hp_arena *arena;
   bool with_symbols;
-  uint32_t max_depth;
   struct hp_profile_stream *stream;
   struct hp_string_interner strings;
   uint32_t strings_written;
@@ -122,16 +121,11 @@ static int look_up_names(struct encoder *encoder, const char *executable) {
   struct hp_location_table *locations = &encoder->locations;
   struct hp_symbol_query *queries = hp_arena_alloc(encoder->arena, locations->count * sizeof queries[0]);
   uint32_t *frames = hp_arena_alloc(encoder->arena, locations->count * sizeof frames[0]);
-  bool *is_wanted = hp_arena_alloc(encoder->arena, locations->count);
-  if (queries == NULL || frames == NULL || is_wanted == NULL) return -ENOMEM;
-  for (size_t i = 0; i < encoder->rows.count && !encoder->with_symbols; i++) {
-    const struct hp_profile_row *row = &encoder->rows.list[i];
-    for (uint32_t k = 0; k < row->count && k < HP_ROW_LEAF_FRAMES; k++) is_wanted[row->frames[k]] = true;
-  }
+  if (queries == NULL || frames == NULL) return -ENOMEM;
   size_t n = 0;
   for (uint32_t i = HP_PSEUDO_FRAMES; i < locations->count; i++) {
     const struct hp_frame *frame = &locations->frames[i];
-    if (frame->module == NULL || !(encoder->with_symbols || is_wanted[i])) continue;
+    if (frame->module == NULL || !(encoder->with_symbols || frame->is_near_leaf)) continue;
     queries[n] = (struct hp_symbol_query){.address = frame->address, .module = frame->module};
     frames[n++] = i;
   }
@@ -168,19 +162,10 @@ static bool use_frame(struct encoder *encoder, uint32_t number) {
   return true;
 }
 
-static int number_frames(struct encoder *encoder) {
-  encoder->used_frames = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->used_frames[0]);
-  encoder->functions = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->functions[0]);
-  if (encoder->used_frames == NULL || encoder->functions == NULL) return -ENOMEM;
-  for (size_t i = 0; i < encoder->rows.count; i++) {
-    struct hp_profile_row *row = &encoder->rows.list[i];
-    for (uint32_t k = 0; k < row->count; k++) {
-      const struct hp_frame *frame = &encoder->locations.frames[row->frames[k]];
-      if (frame->location_id == 0 && !use_frame(encoder, row->frames[k])) return -ENOMEM;
-      row->frames[k] = frame->location_id; /* from here on a row's frames are location ids */
-    }
-  }
-  return 0;
+/* The location id of a frame; 0: no memory. */
+static inline uint32_t location_of(struct encoder *encoder, uint32_t number) {
+  const struct hp_frame *frame = &encoder->locations.frames[number];
+  return frame->location_id != 0 || use_frame(encoder, number) ? frame->location_id : 0;
 }
 
 static int put_mappings(struct encoder *encoder) {
@@ -292,20 +277,38 @@ static bool add_label(struct encoder *encoder, const struct hp_label *label, siz
   return message->key != HP_STRING_NONE && message->str != HP_STRING_NONE && message->num_unit != HP_STRING_NONE;
 }
 
-static int put_sample(struct encoder *encoder, const struct hp_profile_row *row) {
+/* The row's location ids into encoder->location_ids; *out_n gets their number. false: no memory. */
+static bool fill_location_ids(struct encoder *encoder, const struct hp_row *row, size_t *out_n) {
+  struct hp_row_frames frames;
+  if (!hp_profile_rows_read(&encoder->rows, row, &frames)) return false;
+  size_t n = 0;
+  for (; n < frames.count; n++) {
+    uint32_t id = location_of(encoder, frames.frames[n]);
+    if (id == 0) return false;
+    encoder->location_ids[n] = id;
+  }
+  if (frames.pseudo != HP_FRAME_NONE) {
+    uint32_t id = location_of(encoder, frames.pseudo);
+    if (id == 0) return false;
+    encoder->location_ids[n++] = id;
+  }
+  *out_n = n;
+  return true;
+}
+
+static int put_sample(struct encoder *encoder, const struct hp_row *row) {
   int64_t values[HP_VALUES];
   Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
   Perftools__Profiles__Sample *list[] = {&message};
   Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
-  for (uint32_t i = 0; i < row->count; i++) encoder->location_ids[i] = row->frames[i];
-  message.n_location_id = row->count;
+  if (!fill_location_ids(encoder, row, &message.n_location_id)) return -ENOMEM;
   message.location_id = encoder->location_ids;
   message.n_value = hp_profile_rows_columns(encoder->snapshot->kind);
   message.value = values;
-  for (size_t i = 0; i < message.n_value; i++) values[i] = hp_profile_rows_value(encoder->snapshot->kind, row->row, i);
+  for (size_t i = 0; i < message.n_value; i++) values[i] = hp_profile_rows_value(encoder->snapshot->kind, row, i);
   message.label = encoder->label_list;
-  for (size_t i = 0; i < row->row->label_count; i++) {
-    if (!add_label(encoder, &row->row->labels[i], &message.n_label)) return -ENOMEM;
+  for (size_t i = 0; i < row->label_count; i++) {
+    if (!add_label(encoder, &row->labels[i], &message.n_label)) return -ENOMEM;
   }
   piece.n_sample = 1;
   piece.sample = list;
@@ -317,8 +320,14 @@ static int put_sample(struct encoder *encoder, const struct hp_profile_row *row)
 }
 
 static int put_samples(struct encoder *encoder) {
+  encoder->used_frames = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->used_frames[0]);
+  encoder->functions = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->functions[0]);
+  if (encoder->used_frames == NULL || encoder->functions == NULL) return -ENOMEM;
   int status = 0;
-  for (size_t i = 0; status == 0 && i < encoder->rows.count; i++) status = put_sample(encoder, &encoder->rows.list[i]);
+  for (size_t i = 0; status == 0 && i < encoder->snapshot->row_count; i++) {
+    const struct hp_row *row = &encoder->snapshot->rows[i];
+    if (hp_profile_rows_has(&encoder->rows, row)) status = put_sample(encoder, row);
+  }
   return status;
 }
 
@@ -334,12 +343,10 @@ static int prepare(struct encoder *encoder, const struct hp_pprof_options *optio
   encoder->function_of_name.arena = encoder->arena;
   encoder->function_of_string.arena = encoder->arena;
   encoder->with_symbols = options->with_symbols;
-  encoder->max_depth = options->max_depth;
-  if (encoder->max_depth < 1) encoder->max_depth = 1;
-  if (encoder->max_depth > HP_ROW_DEPTH_MAX) encoder->max_depth = HP_ROW_DEPTH_MAX;
   bool is_ready =
       hp_location_table_init(&encoder->locations, encoder->arena, has_epochs(encoder->snapshot)) &&
-      hp_profile_rows_collect(&encoder->rows, encoder->snapshot, encoder->max_depth, &encoder->locations, encoder->arena);
+      hp_profile_rows_init(&encoder->rows, encoder->snapshot, options->max_depth, &encoder->locations, encoder->arena) &&
+      hp_profile_rows_collect(&encoder->rows);
   return is_ready ? 0 : -ENOMEM;
 }
 
@@ -348,14 +355,12 @@ static int encode(struct encoder *encoder, const struct hp_pprof_options *option
   if (status == 0) status = put_header(encoder);
   if (status == 0) status = look_up_names(encoder, options->executable);
   if (status != 0) return status;
-  hp_profile_rows_finish(&encoder->rows, encoder->max_depth, &encoder->locations);
   if (!hp_mapping_table_init(&encoder->mappings, encoder->arena, &encoder->strings, options->executable)) return -ENOMEM;
-  status = number_frames(encoder);
+  status = put_samples(encoder);
   if (status == 0) status = put_strings(encoder);
   if (status == 0) status = put_mappings(encoder);
   if (status == 0) status = put_functions(encoder);
   if (status == 0) status = put_locations(encoder);
-  if (status == 0) status = put_samples(encoder);
   return status != 0 ? status : hp_profile_stream_close(encoder->stream);
 }
 

@@ -337,22 +337,28 @@ static int check_values(struct hp_pprof_check *check, const int64_t *values, uin
   return 0;
 }
 
-static int bad_location(struct hp_pprof_check *check, uint64_t id) {
-  return fail(check, "invalid heap profile: sample %lu: no location %lu", check->samples, id);
+static int bad_location(struct hp_pprof_check *check, uint64_t sample, uint64_t id) {
+  return fail(check, "invalid heap profile: sample %lu: no location %lu", sample, id);
 }
 
-/* Most of a profile are these ids: one test for both ends of the range (0 wraps round). */
+/* Most of a profile are these ids. Locations may follow the samples: that they reach to the greatest id of all is seen at
+ * the end. */
 static int check_location_ids(struct hp_pprof_check *check, const struct field *field, uint64_t *frames) {
-  const uint64_t locations = check->locations;
-  uint64_t id = field->value;
+  uint64_t greatest = field->wire == WIRE_VARINT ? field->value : 0;
   if (field->wire == WIRE_VARINT) {
+    if (greatest == 0) return bad_location(check, check->samples, 0);
     ++*frames;
-    return id - 1 < locations ? 0 : bad_location(check, id);
   }
-  struct span in = field->bytes;
+  struct span in = field->wire == WIRE_VARINT ? (struct span){NULL, NULL} : field->bytes;
   for (; in.at < in.end; ++*frames) {
+    uint64_t id;
     if (!read_varint(&in, &id)) return malformed(check, "sample");
-    if (id - 1 >= locations) return bad_location(check, id);
+    if (id == 0) return bad_location(check, check->samples, 0);
+    if (id > greatest) greatest = id;
+  }
+  if (greatest > check->last_location) {
+    check->last_location = greatest;
+    check->last_location_sample = check->samples;
   }
   return 0;
 }
@@ -458,6 +464,7 @@ int hp_pprof_check_feed(struct hp_pprof_check *check, const void *bytes, size_t 
 int hp_pprof_check_end(struct hp_pprof_check *check) {
   int status = check_types(check);
   if (status != 0) return status;
+  if (check->last_location > check->locations) return bad_location(check, check->last_location_sample, check->last_location);
   if (check->strings == 0) return fail(check, "invalid heap profile: no strings");
   if (check->mappings == 0) return fail(check, "invalid heap profile: no mapping");
   if (strcmp(text_of(check, check->period_name), "space") != 0 || strcmp(text_of(check, check->period_unit), "bytes") != 0) {

@@ -3,9 +3,10 @@
  * by its own small walk (not with the code that wrote it), and keeps only counters and the ranges of the mappings.
  *
  * Checked     sample types, their units, order and number; ids 1, 2, 3, ... in order; every reference defined before it
- *             is used; string_table[0] empty, strings UTF-8; mapping[0] there, start < limit; a location in its
- *             mapping, with an address or a function; a value for each type, 0 <= in use <= allocated (kind heap:
- *             allocated 0), no row without a stack, no row that is all zero; period type, default type.
+ *             is used, but a sample's locations, which may follow; string_table[0] empty, strings UTF-8; mapping[0]
+ *             there, start < limit; a location in its mapping, with an address or a function; a value for each type,
+ *             0 <= in use <= allocated (kind heap: allocated 0), no row without a stack, no row that is all zero;
+ *             period type, default type.
  * Callers     profile_stream feeds what it is about to compress; tests and tools whole buffers.
  * Signals     async-signal-safe. Input may be any bytes. */
 #ifndef HP_PPROF_CHECK_H
@@ -26,8 +27,10 @@ struct hp_pprof_check {
   struct hp_arena *arena; /* for the ranges */
   enum hp_profile_kind kind;
   uint64_t strings, mappings, functions, locations, samples; /* seen so far */
-  uint64_t types;                                            /* may be more than are kept */
-  bool are_types_right;                                      /* number, names and units were compared */
+  uint64_t last_location; /* the greatest that a sample refers to, and the first sample that does */
+  uint64_t last_location_sample;
+  uint64_t types;       /* may be more than are kept */
+  bool are_types_right; /* number, names and units were compared */
   uint64_t type_names[HP_PPROF_TYPES_MAX];
   uint64_t type_units[HP_PPROF_TYPES_MAX];
   uint64_t default_type, period_name, period_unit;

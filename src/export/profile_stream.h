@@ -2,7 +2,8 @@
  * profile_stream.h - pieces of a Profile -> packed, checked, gzipped, written. A piece is a Profile that holds a few
  * elements of one kind: concatenated messages merge, so the file is their sum.
  *
- * Invariants  a piece may refer only to what earlier pieces defined (pprof_check.h). After a failure every call returns it.
+ * Invariants  a piece refers to what earlier pieces defined, but for locations of samples (pprof_check.h). After a
+ *             failure every call returns it.
  * Callers     pprof.c. Signals: async-signal-safe. Memory: the dump's arena, about 400 KiB. */
 #ifndef HP_PROFILE_STREAM_H
 #define HP_PROFILE_STREAM_H
