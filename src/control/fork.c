@@ -23,7 +23,13 @@ enum { FORK_WAIT_NANOS = 20 * 1000 * 1000 };
 
 static bool has_dump_lock; /* guarded by the other locks */
 
+/* A handler that interrupted us with a lock held forks: nothing is taken, and the child has the lock until it returns from the
+ * handler, if it does. */
+static __thread bool is_unprepared HP_TLS;
+
 static void before_fork(void) {
+  is_unprepared = hp_thread_is_inside_lock();
+  if (is_unprepared) return;
   hp_section_enter();
   bool got = hp_dump_lock_for(FORK_WAIT_NANOS);
   hp_peak_tracker_lock();
@@ -47,6 +53,7 @@ static bool release_tables(void (*unlock_heap)(void)) {
 }
 
 static void after_fork_parent(void) {
+  if (is_unprepared) return;
   bool got = release_tables(hp_heap_unlock_all_parent);
   if (got) hp_dump_unlock();
   hp_section_leave();
@@ -54,10 +61,10 @@ static void after_fork_parent(void) {
   if (hp_trigger_is_wanted() && !hp_helper_wake()) hp_trigger_serve();
 }
 
-static void after_fork_child(void) {
+/* What a child is told, however it came to be. */
+static void start_child(bool was_dumping) {
   hp_process.pid = hp_sys_getpid();
-  bool got = release_tables(hp_heap_unlock_all_child);
-  hp_dump_after_fork(!got);
+  hp_dump_after_fork(was_dumping);
   hp_helper_after_fork();
   hp_trigger_after_fork();
   hp_sampler_reseed();
@@ -67,6 +74,16 @@ static void after_fork_child(void) {
   } else if ((hp_process.config.kinds & 1u << HP_KIND_DELTA) != 0) {
     hp_books_delta_start();
   }
+}
+
+static void after_fork_child(void) {
+  if (is_unprepared) {
+    start_child(true);
+    return;
+  }
+  bool got = release_tables(hp_heap_unlock_all_child);
+  start_child(!got);
+  hp_thread.locks_held = 0;
   hp_section_leave();
 }
 

@@ -10,13 +10,14 @@
 #include "books.h"
 #include "config.h"
 #include "helper.h"
+#include "labels.h"
 #include "log.h"
 #include "process.h"
 #include "recorder.h"
 #include "sys.h"
 #include "thread_state.h"
 
-enum { HANDLER_CHECK_NANOS = 100 * 1000 * 1000, EXIT_WAIT_SECONDS = 10, BACKOFF_MAX = 6 };
+enum { HANDLER_CHECK_NANOS = 100 * 1000 * 1000, EXIT_WAIT_SECONDS = 10, EXIT_WAIT_INSIDE_SECONDS = 1, BACKOFF_MAX = 6 };
 
 static uint32_t wanted;             /* atomic bits by reason */
 static int64_t next_period_nanos = INT64_MAX; /* atomic */
@@ -73,18 +74,23 @@ void hp_trigger_serve(void) {
 
 bool hp_trigger_is_wanted(void) { return hp_load_acquire(&wanted) != 0; }
 
+/* exit() may have been called by a handler that interrupted this thread's own section. Nothing returns there any more, so a lock
+ * held there counts as ours; but for the live table, which may be half changed, the books are read without one. */
 void hp_trigger_exit(void) {
-  if (hp_thread_is_inside_lock()) {
+  bool is_inside = hp_thread_is_inside_lock();
+  if (is_inside && (hp_recorder_labels() & HP_LABEL_AGE) != 0) {
     hp_log(HP_LOG_WARN, "no dump at the end: exit() was called by a signal handler that interrupted the profiler");
     return;
   }
   hp_trigger_check_handler();
   hp_section_enter();
-  if (hp_dump_lock_for((int64_t)EXIT_WAIT_SECONDS * 1000000000)) {
+  if (is_inside) hp_thread.holds_all_locks = 1;
+  if (hp_dump_lock_for((int64_t)(is_inside ? EXIT_WAIT_INSIDE_SECONDS : EXIT_WAIT_SECONDS) * 1000000000)) {
     hp_exchange(&wanted, 0); /* this dump is later than all of them */
     hp_dump_write(HP_DUMP_EXIT, NULL);
     hp_dump_unlock();
   }
+  if (is_inside) hp_thread.holds_all_locks = 0;
   hp_section_leave();
 }
 

@@ -56,6 +56,14 @@ static void *charge(void *ptr, size_t size) {
   return ptr;
 }
 
+/* jemalloc's own mutexes count as locks of ours (thread_state.h). */
+static void *allocate(size_t alignment, size_t size) {
+  hp_thread_lock_begin();
+  void *ptr = charge(alignment == 0 ? hpje_malloc(size) : hpje_aligned_alloc(alignment, size), size);
+  hp_thread_lock_end();
+  return ptr;
+}
+
 static void initialise(void *unused) {
   (void)unused;
   hpje_free(hpje_malloc(1));
@@ -76,25 +84,30 @@ static HP_COLD void first_use(void) {
 void *hp_heap_alloc(size_t size) {
   if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
   if (HP_UNLIKELY(!hp_load_acquire(&is_used))) first_use();
-  return charge(hpje_malloc(size), size);
+  return allocate(0, size);
 }
 
 void *hp_heap_alloc_aligned_zero(size_t alignment, size_t size) {
   if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
   if (HP_UNLIKELY(!hp_load_acquire(&is_used))) first_use();
-  void *ptr = charge(hpje_aligned_alloc(alignment, size), size);
+  void *ptr = allocate(alignment, size);
   if (ptr != NULL) __builtin_memset(ptr, 0, size);
   return ptr;
 }
 
 void hp_heap_free(void *ptr) {
   if (ptr == NULL) return;
+  hp_thread_lock_begin();
   hp_memory_release(hpje_malloc_usable_size(ptr));
   hpje_free(ptr);
+  hp_thread_lock_end();
 }
 
 void hp_heap_trim(void) {
-  if (hp_load_relaxed(&is_used)) hpje_mallctl("arena.0.purge", NULL, NULL, NULL, 0);
+  if (!hp_load_relaxed(&is_used)) return;
+  hp_thread_lock_begin();
+  hpje_mallctl("arena.0.purge", NULL, NULL, NULL, 0);
+  hp_thread_lock_end();
 }
 
 bool hp_memory_above_eighths(unsigned eighths) {

@@ -176,6 +176,7 @@ static HP_COLD void filter_fit(void) {
 }
 
 void hp_live_table_reclaim(uint64_t now_seconds) {
+  if (hp_thread.holds_all_locks) return; /* the process is ending inside the table */
   hp_live_table_lock_all();
   unsigned kept = 0;
   for (unsigned i = 0; i < retired_count; i++) {

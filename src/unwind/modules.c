@@ -8,6 +8,7 @@
 #include "heap.h"
 #include "lock.h"
 #include "object_find.h"
+#include "thread_state.h"
 
 enum { HP_MODULE_PATH_MAX = 4096 };
 
@@ -120,6 +121,7 @@ const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
   hp_object_describe(&object);
   struct hp_module *module = find_alive(&object);
   if (module != NULL) return module;
+  if (hp_thread.holds_all_locks) return NULL; /* this one too: the process is ending inside it */
   struct hp_module_image image;
   hp_module_image_read(&object, &image);
   hp_lock_acquire(&modules_lock);

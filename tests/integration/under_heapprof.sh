@@ -15,6 +15,7 @@ export HEAPPROF_OUT="${HEAPPROF_OUT:-$work/%e.%p.%n.pb.gz}" HEAPPROF_SAMPLE_RATE
 export HEAPPROF_PERIOD="${HEAPPROF_PERIOD:-0}" HEAPPROF_WORK="$work"
 timeout -k 5 "${SECONDS_MAX:-60}" env LD_PRELOAD="$LIB" "$@" 2>"$work/stderr"
 status=$?
+[ $status = 77 ] && [ "${STATUS:-0}" = 0 ] && exit 77 # the program says it cannot be tried here
 fail() {
   echo "$*"
   head -5 "$work/stderr"
