@@ -32,7 +32,8 @@ struct hp_remembered_frame {
   uintptr_t fp;
   uint32_t cfa_distance; /* of the next frame's sp from this one's; 0: no link */
   uint16_t fp_words;     /* 0: the step leaves fp alone */
-  uint16_t is_reported;  /* 0: a frame of heapprof's own */
+  uint8_t is_reported;   /* 0: a frame of heapprof's own, or none at all (address 0 at the root) */
+  uint8_t is_end;        /* the outermost frame: the walk was complete here */
 };
 
 struct hp_remembered {

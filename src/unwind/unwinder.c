@@ -355,12 +355,22 @@ static inline void remember(struct hp_remembered *record, uintptr_t key, uintptr
                             });
 }
 
-/* After a special step: linked only if it was a plain one on the thread's own stack. */
-static HP_NOINLINE void remember_special(const struct walk *walk, struct hp_remembered *record, uint64_t rule, uintptr_t key,
-                                         uintptr_t sp, uintptr_t fp, bool goes_on) {
+/* Around a special step from (key, sp, fp): linked only if it was a plain one on the thread's own stack. */
+static HP_NOINLINE void remember_special(const struct walk *walk, struct hp_remembered *record, uint64_t rule,
+                                         const struct hp_frame_start *from, bool goes_on) {
   uintptr_t own_end = hp_stack_own_tls.range.hi;
-  bool is_linked = goes_on && hp_rule_kind(rule) <= HP_RULE_FP_OWN && walk->range.hi == own_end && walk->sp > sp;
-  if (sp < own_end) remember(record, key, sp, fp, is_linked ? walk->sp : sp, rule);
+  bool is_linked = goes_on && hp_rule_kind(rule) <= HP_RULE_FP_OWN && walk->range.hi == own_end && walk->sp > from->sp;
+  bool is_end = !goes_on && (walk->flags & (HP_UNWIND_INCOMPLETE | HP_UNWIND_TRUNCATED)) == 0;
+  if (from->sp >= own_end) return;
+  hp_remembered_add(record, (struct hp_remembered_frame){
+                                .key = from->pc,
+                                .sp = from->sp,
+                                .fp = from->fp,
+                                .cfa_distance = is_linked && walk->sp - from->sp <= UINT32_MAX ? (uint32_t)(walk->sp - from->sp) : 0,
+                                .fp_words = (uint16_t)hp_rule_fp_words(rule),
+                                .is_reported = is_linked ? hp_rule_kind(rule) <= HP_RULE_FP : from->pc != 0,
+                                .is_end = is_end,
+                            });
 }
 
 HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(struct walk *walk, uintptr_t *pcs, size_t max,
@@ -385,6 +395,11 @@ HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(st
         const uintptr_t *before = out;
         out = take_stretch(&at, out, end);
         copied += (size_t)(out - before);
+        if (HP_LIKELY(at->is_end && out != end)) {
+          *out = at->key;
+          out += at->is_reported;
+          break;
+        }
         key = at->key;
         sp = at->sp;
         fp = at->fp;
@@ -409,7 +424,10 @@ HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(st
       walk->fp = fp;
       walk->out = out;
       bool goes_on = step_special(walk, rule);
-      if (mode == WALK_RECORDING) remember_special(walk, record, rule, key, sp, fp, goes_on);
+      if (mode == WALK_RECORDING) {
+        struct hp_frame_start from = {.pc = key, .sp = sp, .fp = fp};
+        remember_special(walk, record, rule, &from, goes_on);
+      }
       out = walk->out;
       if (!goes_on) break;
       key = walk->key;

@@ -108,7 +108,7 @@ static void test_unload_that_went_unnoticed_is_found_out(void **state) {
   assert_int_not_equal(module->died, 0);
 }
 
-static volatile bool storm_is_over;
+static bool storm_is_over; /* atomic */
 
 static void *load_and_unload(void *name) {
   for (int i = 0; i < STORM_ROUNDS; i++) {
@@ -124,7 +124,7 @@ static void *walk_all_the_time(void *unused) {
   (void)unused;
   uintptr_t first[64], again[64];
   unsigned flags;
-  while (!storm_is_over) {
+  while (!hp_load_relaxed(&storm_is_over)) {
     size_t n = walk_ours(first, 64, &flags);
     size_t m = walk_ours(again, 64, &flags);
     if (n != m || flags != 0 || memcmp(first + 1, again + 1, (n - 1) * sizeof(*first)) != 0) hp_add_relaxed(&walk_differences, 1);
@@ -140,7 +140,7 @@ static void test_walks_survive_a_storm_of_loading(void **state) {
   for (int i = 0; i < 2; i++) pthread_create(&walkers[i], NULL, walk_all_the_time, NULL);
   for (int i = 0; i < 2; i++) pthread_create(&loaders[i], NULL, load_and_unload, (void *)(uintptr_t)names[i]);
   for (int i = 0; i < 2; i++) pthread_join(loaders[i], NULL);
-  storm_is_over = true;
+  hp_store_relaxed(&storm_is_over, true);
   for (int i = 0; i < 2; i++) pthread_join(walkers[i], NULL);
   assert_int_equal(walk_differences, 0);
 }
