@@ -9,6 +9,7 @@
 #include "books.h"
 #include "compiler.h"
 #include "dump.h"
+#include "fork.h"
 #include "heap.h"
 #include "helper.h"
 #include "live_table.h"
@@ -57,6 +58,7 @@ HP_EXPORT int heapprof_set_sample_rate(uint64_t bytes) {
 }
 
 HP_EXPORT int heapprof_dump(const char *path) {
+  hp_fork_notice();
   if (hp_process.is_inert) return -EPERM;
   if (hp_thread_is_inside_lock()) return -EBUSY;
   int saved_errno = errno;
@@ -74,6 +76,7 @@ HP_EXPORT int heapprof_dump(const char *path) {
 }
 
 HP_EXPORT int heapprof_reset(void) {
+  hp_fork_notice();
   if (hp_process.is_inert) return -EPERM;
   if (hp_thread_is_inside_lock()) return -EBUSY;
   hp_section_enter();

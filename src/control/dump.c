@@ -184,7 +184,10 @@ int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
                     .path_template = path_template != NULL ? path_template : hp_process.config.out_template,
                     .number = next_number};
   next_number++;
-  if (stack_top == NULL) stack_top = hp_stack_map();
+  if (stack_top == NULL) {
+    stack_top = hp_stack_map();
+    hp_process.pid = hp_sys_getpid(); /* a raw fork (fork.h) that came before there was anything to know it by */
+  }
   hp_stack_call(stack_top, write_all, &job);
   hp_live_table_reclaim((uint64_t)(begin / 1000000000));
   hp_arena_reset(&arena);

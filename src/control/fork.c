@@ -63,6 +63,7 @@ static void after_fork_parent(void) {
 
 /* What a child is told, however it came to be. */
 static void start_child(bool was_dumping) {
+  hp_memory_claim();
   hp_process.pid = hp_sys_getpid();
   hp_dump_after_fork(was_dumping);
   hp_helper_after_fork();
@@ -84,6 +85,15 @@ static void after_fork_child(void) {
   bool got = release_tables(hp_heap_unlock_all_child);
   start_child(!got);
   hp_thread.locks_held = 0;
+  hp_section_leave();
+}
+
+void hp_fork_notice(void) {
+  if (HP_LIKELY(!hp_memory_is_copy())) return;
+  hp_section_enter();
+  bool is_free = hp_dump_try_lock();
+  if (is_free) hp_dump_unlock();
+  start_child(!is_free);
   hp_section_leave();
 }
 

@@ -8,12 +8,17 @@
  * After       parent: locks are released. Child: the same, then it starts anew: no helper, own pid, own files and numbers, own
  *             random seed, an empty delta, no pending request; its books are a copy, since it really holds that memory.
  *             With HEAPPROF_CHILDREN=0 it goes inert.
- * Not covered vfork and posix_spawn (they share our memory and touch nothing of ours), and raw clone/_Fork system calls, which
- *             run no handlers: a child of those that was made while another thread held a lock of ours may find it taken. */
+ * Raw forks   clone and _Fork run no handlers: the child is known by the memory that the kernel zeroed (heap.h) when a request
+ *             comes, a sample ends, or it starts a thread, and is told then. One that was made while another thread held a
+ *             lock of ours may find it taken.
+ * Not covered vfork and posix_spawn: they share our memory and touch nothing of ours. */
 #ifndef HP_FORK_H
 #define HP_FORK_H
 
 /* Register the handlers; at start-up, before the program registers any: ours then run last before the fork and first after. */
 void hp_fork_start(void);
+
+/* Tell a child of a raw fork what it is; nothing in any other process. Async-signal-safe. */
+void hp_fork_notice(void);
 
 #endif

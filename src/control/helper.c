@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include "allocator_stats.h"
+#include "fork.h"
 #include "process.h"
 #include "sampler.h"
 #include "sys.h"
@@ -76,6 +77,7 @@ static void *run(void *argument) {
 }
 
 void hp_helper_start(void) {
+  hp_fork_notice();
   hp_store_relaxed(&has_threads, true);
   hp_helper_check();
 }

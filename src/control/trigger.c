@@ -9,6 +9,7 @@
 #include "allocator_stats.h"
 #include "books.h"
 #include "config.h"
+#include "fork.h"
 #include "helper.h"
 #include "labels.h"
 #include "log.h"
@@ -82,6 +83,8 @@ void hp_trigger_exit(void) {
     hp_log(HP_LOG_WARN, "no dump at the end: exit() was called by a signal handler that interrupted the profiler");
     return;
   }
+  hp_fork_notice();
+  if (hp_process.is_inert) return;
   hp_trigger_check_handler();
   hp_section_enter();
   if (is_inside) hp_thread.holds_all_locks = 1;
@@ -97,6 +100,7 @@ void hp_trigger_exit(void) {
 static void want(enum hp_dump_reason reason) { __atomic_fetch_or(&wanted, 1u << reason, __ATOMIC_ACQ_REL); }
 
 void hp_trigger_request(enum hp_dump_reason reason) {
+  hp_fork_notice();
   if (hp_process.is_inert) return; /* a forked child that is not to profile: the handler is still there */
   want(reason);
   if (hp_helper_wake()) return;
@@ -124,6 +128,7 @@ static bool has_grown(void) {
 }
 
 void hp_trigger_section_end(void) {
+  hp_fork_notice();
   if (HP_UNLIKELY(hp_process.is_inert)) return;
   if (HP_UNLIKELY(hp_thread.dump_wanted != 0)) {
     hp_thread.dump_wanted = 0;

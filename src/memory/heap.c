@@ -32,6 +32,7 @@ static size_t ceiling_bytes = SIZE_MAX; /* written once at start-up */
 static size_t used_bytes;               /* atomic */
 static bool is_used;                    /* atomic: jemalloc has been initialised, so it has to be told of a fork */
 static struct hp_lock first_use_lock;
+static uint32_t *own_mark; /* atomic; in a page that the kernel zeroes in a forked child; NULL: none could be had */
 
 void hp_memory_set_ceiling(size_t bytes) { hp_store_relaxed(&ceiling_bytes, bytes); }
 
@@ -69,6 +70,28 @@ static void initialise(void *unused) {
   hpje_free(hpje_malloc(1));
 }
 
+static void map_own_mark(void) {
+  enum { MARK_BYTES = 4096, WIPE_ON_FORK = 18 /* MADV_WIPEONFORK */ };
+  uint32_t *mark = hp_sys_mmap(NULL, MARK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (hp_sys_failed(mark)) return;
+  if (hp_sys_madvise(mark, MARK_BYTES, WIPE_ON_FORK) != 0) {
+    hp_sys_munmap(mark, MARK_BYTES);
+    return;
+  }
+  *mark = 1;
+  hp_store_release(&own_mark, mark);
+}
+
+bool hp_memory_is_copy(void) {
+  const uint32_t *mark = hp_load_acquire(&own_mark);
+  return mark != NULL && hp_load_relaxed(mark) == 0;
+}
+
+void hp_memory_claim(void) {
+  uint32_t *mark = hp_load_acquire(&own_mark);
+  if (mark != NULL) hp_store_relaxed(mark, 1);
+}
+
 /* jemalloc's start takes 6 KiB of stack, more than a thread of the smallest size may have left. */
 static HP_COLD void first_use(void) {
   hp_lock_acquire(&first_use_lock);
@@ -76,6 +99,7 @@ static HP_COLD void first_use(void) {
     char *top = hp_stack_map();
     hp_stack_call(top, initialise, NULL);
     hp_stack_unmap(top);
+    map_own_mark();
     hp_store_release(&is_used, true);
   }
   hp_lock_release(&first_use_lock);

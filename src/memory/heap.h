@@ -36,6 +36,11 @@ bool hp_memory_above_eighths(unsigned eighths);
 /* Give freed pages back to the system (a system call or more: after a table shrank). */
 void hp_heap_trim(void);
 
+/* Is this process a copy of the one that used the heap before, made by a fork of any kind (clone, _Fork) and not yet claimed?
+ * One load; a vfork child, which shares the memory, is none. Async-signal-safe. */
+bool hp_memory_is_copy(void);
+void hp_memory_claim(void);
+
 void hp_heap_lock_all(void);
 void hp_heap_unlock_all_parent(void);
 void hp_heap_unlock_all_child(void);

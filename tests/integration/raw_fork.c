@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
  * raw_fork.c - claim: a child made without the C library's fork (clone, _Fork) has files of its own, and its parent's stay. */
-#define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,6 +31,7 @@ int main(int argc, char **argv) {
     pthread_join(thread, NULL);
   }
   kept = malloc(1000);
+  fflush(NULL);
   pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
   if (child == 0) {
     kept = malloc(2000);
