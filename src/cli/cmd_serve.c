@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * cmd_serve.c - heapprof serve: profiles of a process over HTTP, for `go tool pprof` and for scraping agents.
  *
- * This thread only waits: for a signal, for the end of the process, for slow clients. Requests run in libmicrohttpd's threads.
+ * This thread only waits: for a signal, for the end of the process, for slow clients. Requests run in libmicrohttpd's
+ * threads.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -41,9 +42,12 @@ static const char help[] =
     "to a command as with LD_PRELOAD.";
 
 static const struct option options[] = {
-    {"listen", required_argument, NULL, 'l'},  {"max-seconds", required_argument, NULL, 'm'},
-    {"keep", no_argument, NULL, 'k'},          {"timeout", required_argument, NULL, 't'},
-    {"library", required_argument, NULL, 'L'}, {"help", no_argument, NULL, 'h'},
+    {"listen", required_argument, NULL, 'l'},
+    {"max-seconds", required_argument, NULL, 'm'},
+    {"keep", no_argument, NULL, 'k'},
+    {"timeout", required_argument, NULL, 't'},
+    {"library", required_argument, NULL, 'L'},
+    {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
@@ -81,8 +85,8 @@ static int look_first(const struct hp_serve_target *target, struct hp_error *err
   memset(&process, 0, sizeof process);
   int result = hp_process_look(target->pid, &process, error);
   if (result == 0 && !process.has_library)
-    result = hp_error_set(error, "process %" PRId64 " is not profiled: libheapprof.so is not in it (start it with heapprof run)",
-                          target->pid);
+    result = hp_error_set(
+        error, "process %" PRId64 " is not profiled: libheapprof.so is not in it (start it with heapprof run)", target->pid);
   hp_process_free(&process);
   return result;
 }
@@ -127,18 +131,28 @@ int hp_cmd_serve(int argc, char **argv) {
   int option;
   while ((option = getopt_long(argc, argv, "+:l:m:kt:h", options, NULL)) != -1) {
     switch (option) {
-      case 'l': serving.listen = optarg; break;
-      case 'm':
-        if (hp_parse_integer(optarg, 1, 86400, &seconds_max) != 0) return hp_usage("serve", "-m %s is no number of seconds", optarg);
+      case 'l':
+        serving.listen = optarg;
         break;
-      case 'k': serving.target.keep_files = true; break;
+      case 'm':
+        if (hp_parse_integer(optarg, 1, 86400, &seconds_max) != 0)
+          return hp_usage("serve", "-m %s is no number of seconds", optarg);
+        break;
+      case 'k':
+        serving.target.keep_files = true;
+        break;
       case 't':
         if (hp_parse_integer(optarg, 1, 3600, &serving.target.timeout_seconds) != 0)
           return hp_usage("serve", "-t %s is no number of seconds", optarg);
         break;
-      case 'L': serving.library = optarg; break;
-      case 'h': puts(help); return 0;
-      default: return hp_option_error("serve", argv, option);
+      case 'L':
+        serving.library = optarg;
+        break;
+      case 'h':
+        puts(help);
+        return 0;
+      default:
+        return hp_option_error("serve", argv, option);
     }
   }
   if (optind == argc) return hp_usage("serve", "a process id or a command is missing");

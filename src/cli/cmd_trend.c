@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cmd_trend.c - heapprof trend: which stacks grow over a series of dumps. The fit is trend_fit.c's, the series trend_series.c's.
+ * cmd_trend.c - heapprof trend: which stacks grow over a series of dumps. The fit is trend_fit.c's, the series
+ * trend_series.c's.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -27,10 +28,14 @@ static const char help[] =
     "stack: heapprof view --trend FILE...";
 
 static const struct option options[] = {
-    {"count", required_argument, NULL, 'n'},  {"stacks", no_argument, NULL, 's'},
-    {"lines", no_argument, NULL, 'l'},        {"focus", required_argument, NULL, 'f'},
-    {"ignore", required_argument, NULL, 'i'}, {"debug-dir", required_argument, NULL, 'd'},
-    {"json", no_argument, NULL, 'j'},         {"help", no_argument, NULL, 'h'},
+    {"count", required_argument, NULL, 'n'},
+    {"stacks", no_argument, NULL, 's'},
+    {"lines", no_argument, NULL, 'l'},
+    {"focus", required_argument, NULL, 'f'},
+    {"ignore", required_argument, NULL, 'i'},
+    {"debug-dir", required_argument, NULL, 'd'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
@@ -44,14 +49,29 @@ int hp_cmd_trend(int argc, char **argv) {
       case 'n':
         if (hp_parse_integer(optarg, 0, INT32_MAX, &count) != 0) return hp_usage("trend", "-n %s is no number", optarg);
         break;
-      case 's': whole = true; break;
-      case 'l': by_line = true; break;
-      case 'f': trend_options.focus = optarg; break;
-      case 'i': trend_options.ignore = optarg; break;
-      case 'd': trend_options.debug_dirs = optarg; break;
-      case 'j': as_json = true; break;
-      case 'h': puts(help); return 0;
-      default: return hp_option_error("trend", argv, option);
+      case 's':
+        whole = true;
+        break;
+      case 'l':
+        by_line = true;
+        break;
+      case 'f':
+        trend_options.focus = optarg;
+        break;
+      case 'i':
+        trend_options.ignore = optarg;
+        break;
+      case 'd':
+        trend_options.debug_dirs = optarg;
+        break;
+      case 'j':
+        as_json = true;
+        break;
+      case 'h':
+        puts(help);
+        return 0;
+      default:
+        return hp_option_error("trend", argv, option);
     }
   }
   if (argc - optind < HP_TREND_DUMPS_MIN) return hp_usage("trend", "at least %d profiles are needed", HP_TREND_DUMPS_MIN);

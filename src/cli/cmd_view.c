@@ -37,11 +37,9 @@ static const char help[] =
     "In the page, ? lists the keys.";
 
 static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'}, {"type", required_argument, NULL, 't'},
-    {"lines", no_argument, NULL, 'l'},        {"focus", required_argument, NULL, 'f'},
-    {"ignore", required_argument, NULL, 'i'}, {"trend", no_argument, NULL, 'T'},
-    {"debug-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"output", required_argument, NULL, 'o'},    {"type", required_argument, NULL, 't'},   {"lines", no_argument, NULL, 'l'},
+    {"focus", required_argument, NULL, 'f'},     {"ignore", required_argument, NULL, 'i'}, {"trend", no_argument, NULL, 'T'},
+    {"debug-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
 struct view {
@@ -66,8 +64,10 @@ static struct hp_profile *load(const struct view *view, const char *path, struct
 }
 
 /* The page to a temporary file beside the target and renamed: a browser that reloads never sees half of it. */
-static int write_page(const struct view *view, const char *title, const char *data, size_t data_bytes, struct hp_error *error) {
-  if (view->output == NULL || strcmp(view->output, "-") == 0) return hp_view_html_write(stdout, title, data, data_bytes, error);
+static int write_page(const struct view *view, const char *title, const char *data, size_t data_bytes,
+                      struct hp_error *error) {
+  if (view->output == NULL || strcmp(view->output, "-") == 0)
+    return hp_view_html_write(stdout, title, data, data_bytes, error);
   char *temporary = hp_format("%s.%ld.tmp", view->output, (long)getpid());
   FILE *out = fopen(temporary, "wxe");
   int result = -1;
@@ -77,7 +77,8 @@ static int write_page(const struct view *view, const char *title, const char *da
     result = hp_view_html_write(out, title, data, data_bytes, error);
     bool failed = ferror(out) != 0;
     if (fclose(out) != 0) failed = true;
-    if (result == 0 && (failed || rename(temporary, view->output) != 0)) result = hp_error_set(error, "%s: %s", view->output, strerror(errno));
+    if (result == 0 && (failed || rename(temporary, view->output) != 0))
+      result = hp_error_set(error, "%s: %s", view->output, strerror(errno));
     if (result != 0) unlink(temporary);
   }
   free(temporary);
@@ -132,28 +133,48 @@ int hp_cmd_view(int argc, char **argv) {
   int option;
   while ((option = getopt_long(argc, argv, ":o:t:lf:i:Td:h", options, NULL)) != -1) {
     switch (option) {
-      case 'o': view.output = optarg; break;
-      case 't': view.input.type = optarg; break;
-      case 'l': view.by_line = true; break;
-      case 'f': view.input.focus = optarg; break;
-      case 'i': view.input.ignore = optarg; break;
-      case 'T': view.is_trend = true; break;
-      case 'd': view.debug_dirs = optarg; break;
-      case 'h': puts(help); return 0;
-      default: return hp_option_error("view", argv, option);
+      case 'o':
+        view.output = optarg;
+        break;
+      case 't':
+        view.input.type = optarg;
+        break;
+      case 'l':
+        view.by_line = true;
+        break;
+      case 'f':
+        view.input.focus = optarg;
+        break;
+      case 'i':
+        view.input.ignore = optarg;
+        break;
+      case 'T':
+        view.is_trend = true;
+        break;
+      case 'd':
+        view.debug_dirs = optarg;
+        break;
+      case 'h':
+        puts(help);
+        return 0;
+      default:
+        return hp_option_error("view", argv, option);
     }
   }
   size_t count = (size_t)(argc - optind);
   char **paths = argv + optind;
   if (count == 0) return hp_usage("view", "a profile is missing");
   if (!view.is_trend && count > 2) return hp_usage("view", "more than two profiles need --trend");
-  if (view.is_trend && count < HP_TREND_DUMPS_MIN) return hp_usage("view", "--trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
-  if (view.output == NULL && isatty(STDOUT_FILENO)) return hp_usage("view", "a page is not for the terminal: name a file with -o");
+  if (view.is_trend && count < HP_TREND_DUMPS_MIN)
+    return hp_usage("view", "--trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
+  if (view.output == NULL && isatty(STDOUT_FILENO))
+    return hp_usage("view", "a page is not for the terminal: name a file with -o");
   struct hp_view_frames frames;
   struct hp_error error;
   hp_view_frames_init(&frames, view.by_line);
   view.input.frames = &frames;
-  int result = view.is_trend ? show_trend(&view, paths, count, &error) : show(&view, count == 2 ? paths[0] : NULL, paths[count - 1], &error);
+  int result = view.is_trend ? show_trend(&view, paths, count, &error)
+                             : show(&view, count == 2 ? paths[0] : NULL, paths[count - 1], &error);
   hp_view_frames_free(&frames);
   return result == 0 ? 0 : hp_fail(&error);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * dump_request.c - see dump_request.h.
  *
- * Everything that can be wrong is looked for before the signal goes out: sent to a process without a handler for it, it would end
- * that process.
+ * Everything that can be wrong is looked for before the signal goes out: sent to a process without a handler for it, it
+ * would end that process.
  */
 #include "dump_request.h"
 
@@ -30,18 +30,23 @@ struct dump {
 static int check(struct dump *dump, struct hp_error *error) {
   struct hp_process *process = &dump->process;
   int64_t pid = process->pid;
-  if (process->state == 'Z' && !process->has_library) return hp_error_set(error, "process %" PRId64 " has ended (a zombie)", pid);
+  if (process->state == 'Z' && !process->has_library)
+    return hp_error_set(error, "process %" PRId64 " has ended (a zombie)", pid);
   if (kill((pid_t)pid, 0) != 0 && errno == EPERM)
     return hp_error_set(error, "process %" PRId64 " belongs to another user: not ours to signal", pid);
   if (!process->has_library)
-    return hp_error_set(error, "process %" PRId64 " is not profiled: libheapprof.so is not in it (start it with heapprof run)", pid);
+    return hp_error_set(
+        error, "process %" PRId64 " is not profiled: libheapprof.so is not in it (start it with heapprof run)", pid);
   dump->signal = process->signal_text != NULL ? hp_signal_parse(process->signal_text) : SIGUSR2;
   if (dump->signal == 0)
     return hp_error_set(error, "process %" PRId64 " takes no dump signal: it was started with HEAPPROF_SIGNAL=none", pid);
   if (dump->signal < 0) dump->signal = SIGUSR2; /* what the library does with a bad value */
   if ((process->caught & (uint64_t)1 << (dump->signal - 1)) == 0)
-    return hp_error_set(error, "process %" PRId64 " has the library but no handler for signal %d (%s): profiling is off in it, or "
-                        "the program took the signal for itself", pid, dump->signal, strsignal(dump->signal));
+    return hp_error_set(error,
+                        "process %" PRId64
+                        " has the library but no handler for signal %d (%s): profiling is off in it, or "
+                        "the program took the signal for itself",
+                        pid, dump->signal, strsignal(dump->signal));
   return 0;
 }
 
@@ -76,16 +81,19 @@ static int fail_waiting(const struct dump *dump, int64_t seconds, struct hp_erro
   if (state == 'T' || state == 't')
     return hp_error_set(error, "process %" PRId64 " is stopped: it writes the profile when it goes on", pid);
   if ((dump->process.blocked & (uint64_t)1 << (dump->signal - 1)) != 0)
-    return hp_error_set(error, "process %" PRId64 " blocks signal %d (%s): no profile after %" PRId64 " s", pid, dump->signal,
-                        strsignal(dump->signal), seconds);
-  return hp_error_set(error, "no profile of process %" PRId64 " at %s%s after %" PRId64 " s (its own messages say why, if it "
-                      "could not write)", pid, dump->process.root,
-                      dump->templates[0] != NULL ? dump->templates[0] : dump->templates[1], seconds);
+    return hp_error_set(error, "process %" PRId64 " blocks signal %d (%s): no profile after %" PRId64 " s", pid,
+                        dump->signal, strsignal(dump->signal), seconds);
+  return hp_error_set(error,
+                      "no profile of process %" PRId64 " at %s%s after %" PRId64
+                      " s (its own messages say why, if it "
+                      "could not write)",
+                      pid, dump->process.root, dump->templates[0] != NULL ? dump->templates[0] : dump->templates[1],
+                      seconds);
 }
 
 /* Waits until something is new, and then until nothing more comes: one dump may write several files. */
-static int wait_for_files(const struct dump *dump, const struct hp_out_list *before, int64_t seconds, struct hp_out_list *out,
-                          struct hp_error *error) {
+static int wait_for_files(const struct dump *dump, const struct hp_out_list *before, int64_t seconds,
+                          struct hp_out_list *out, struct hp_error *error) {
   size_t seen = 0;
   unsigned settled = 0;
   for (int64_t polls = 0; settled < SETTLE_POLLS; polls++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * serve_answer.c - see serve_answer.h. Paths, parameters, headers and error texts follow net/http/pprof of Go, which is what scraping
- * agents are built for.
+ * serve_answer.c - see serve_answer.h. Paths, parameters, headers and error texts follow net/http/pprof of Go, which is what
+ * scraping agents are built for.
  */
 #include "serve_answer.h"
 
@@ -104,7 +104,8 @@ static void answer_profile(struct hp_serve_answer *out, struct hp_profile *profi
   if (hp_profile_type_find(profile, first) != HP_NONE) profile->default_type = hp_profile_intern(profile, first);
   *out = (struct hp_serve_answer){.status = 200, .type = "application/octet-stream"};
   out->file_name = is_allocs ? (is_delta ? "allocs-delta" : "allocs") : is_delta ? "heap-delta" : "heap";
-  if (hp_profile_write_memory(profile, &out->body, &out->body_bytes, &error) != 0) hp_serve_answer_line(out, 500, "%s", error.text);
+  if (hp_profile_write_memory(profile, &out->body, &out->body_bytes, &error) != 0)
+    hp_serve_answer_line(out, 500, "%s", error.text);
 }
 
 /* Waits, but not longer than the server runs: false then. */
@@ -134,7 +135,8 @@ static void leave_delta(struct hp_serve *serve) {
 }
 
 /* `now` minus `before`; both are freed. */
-static void answer_difference(struct hp_serve_answer *out, struct hp_profile *before, struct hp_profile *now, const char *name) {
+static void answer_difference(struct hp_serve_answer *out, struct hp_profile *before, struct hp_profile *now,
+                              const char *name) {
   struct hp_error error;
   struct hp_merge *merge = hp_merge_new();
   int result = hp_merge_add(merge, now, "the second dump", 1, &error);
@@ -176,7 +178,8 @@ static void answer_heap(struct hp_serve *serve, const struct hp_serve_request *r
     if (hp_parse_integer(request->seconds, 1, INT64_MAX, &seconds) != 0)
       hp_serve_answer_line(out, 400, "invalid value for \"seconds\" - must be a positive integer");
     else if (seconds > serve->delta_seconds_max)
-      hp_serve_answer_line(out, 400, "\"seconds\" is more than this server allows (%lld)", (long long)serve->delta_seconds_max);
+      hp_serve_answer_line(out, 400, "\"seconds\" is more than this server allows (%lld)",
+                           (long long)serve->delta_seconds_max);
     else if (is_text)
       hp_serve_answer_line(out, 400, "seconds and debug params are incompatible");
     else
@@ -203,7 +206,8 @@ static void answer_metrics(struct hp_serve *serve, struct hp_serve_answer *out) 
   struct hp_error error;
   struct hp_profile *profile = NULL;
   if (!enter_fetch(serve, out)) return;
-  bool is_fresh = serve->metrics != NULL && monotonic_nanos() - serve->metrics_nanos < HP_SERVE_METRICS_SECONDS * INT64_C(1000000000);
+  bool is_fresh =
+      serve->metrics != NULL && monotonic_nanos() - serve->metrics_nanos < HP_SERVE_METRICS_SECONDS * INT64_C(1000000000);
   if (!is_fresh && serve->fetch(serve->context, &profile, &error) != 0) {
     pthread_mutex_unlock(&serve->fetching);
     hp_serve_answer_line(out, 503, "%s", error.text);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * serve_answer.h - what heapprof serve answers to a request; knows no sockets (serve_http.h brings the requests).
  *
- * Threads  hp_serve_answer may run in many threads at once. Fetching a profile is serialised: one dump of the process at a time; who
- *          waits longer than HP_SERVE_QUEUE_SECONDS is told so (503). At most HP_SERVE_DELTAS_MAX requests with ?seconds= at once.
- * Stop     hp_serve_stop wakes the waiting ones; they answer 503.
+ * Threads  hp_serve_answer may run in many threads at once. Fetching a profile is serialised: one dump of the process at a
+ * time; who waits longer than HP_SERVE_QUEUE_SECONDS is told so (503). At most HP_SERVE_DELTAS_MAX requests with ?seconds=
+ * at once. Stop     hp_serve_stop wakes the waiting ones; they answer 503.
  */
 #ifndef HP_SERVE_ANSWER_H
 #define HP_SERVE_ANSWER_H
@@ -24,7 +24,8 @@
 #define HP_SERVE_QUEUE_SECONDS 30
 #define HP_SERVE_METRICS_SECONDS 5 /* how long figures for /metrics are used again: a scrape costs a dump */
 
-/* Gets a fresh profile of the process: 0 and *out (the caller frees it), or -1 and a sentence. Never called twice at once. */
+/* Gets a fresh profile of the process: 0 and *out (the caller frees it), or -1 and a sentence. Never called twice at once.
+ */
 typedef int hp_serve_fetch(void *context, struct hp_profile **out, struct hp_error *error);
 
 struct hp_serve {

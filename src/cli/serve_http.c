@@ -134,8 +134,8 @@ static bool is_body_fine(struct MHD_Connection *connection, const char *url) {
   return !is_chunked && strcmp(url, HP_SERVE_SYMBOL_PATH) == 0 && hp_parse_integer(length, 0, BODY_BYTES_MAX, &bytes) == 0;
 }
 
-/* Called once with the headers, for each piece of a body, and once more at the end: what is answered at the first call ends the
- * request, everything else is answered at the last. */
+/* Called once with the headers, for each piece of a body, and once more at the end: what is answered at the first call ends
+ * the request, everything else is answered at the last. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_bytes, void **request_context) {
   static const char under_way;
@@ -193,8 +193,10 @@ static int split(const char *text, char *address, size_t room, const char **port
 }
 
 static bool is_loopback_address(const struct sockaddr *address) {
-  if (address->sa_family == AF_INET) return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
-  return address->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+  if (address->sa_family == AF_INET)
+    return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+  return address->sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
 /* Opens the socket ourselves: for its own error sentences, and closed on exec. */
@@ -208,14 +210,16 @@ static int open_socket(struct hp_serve_http *http, const char *listen_text, stru
   int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
   struct sockaddr_storage bound;
   socklen_t length = sizeof bound;
-  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(fd, HP_SERVE_CONNECTIONS_MAX) != 0 || getsockname(fd, (struct sockaddr *)&bound, &length) != 0) {
+  if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, HP_SERVE_CONNECTIONS_MAX) != 0 ||
+      getsockname(fd, (struct sockaddr *)&bound, &length) != 0) {
     hp_error_set(error, "cannot listen on %.100s: %s", listen_text, strerror(errno));
     if (fd >= 0) close(fd);
     fd = -1;
   } else {
     http->is_loopback = is_loopback_address((struct sockaddr *)&bound);
-    getnameinfo((struct sockaddr *)&bound, length, host, sizeof host, service, sizeof service, NI_NUMERICHOST | NI_NUMERICSERV);
+    getnameinfo((struct sockaddr *)&bound, length, host, sizeof host, service, sizeof service,
+                NI_NUMERICHOST | NI_NUMERICSERV);
     snprintf(http->address, sizeof http->address, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, service);
   }
   freeaddrinfo(found);
@@ -232,8 +236,8 @@ struct hp_serve_http *hp_serve_http_start(struct hp_serve *serve, const char *li
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ERROR_LOG, 0, NULL, NULL,
         on_request, http, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)HP_SERVE_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)HP_SERVE_REQUEST_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_MEMORY_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-        THREAD_STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_END);
+        (unsigned)HP_SERVE_REQUEST_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_MEMORY_BYTES,
+        MHD_OPTION_THREAD_STACK_SIZE, THREAD_STACK_BYTES, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_END);
     if (http->daemon != NULL) return http;
     hp_error_set(error, "cannot start the HTTP server: %s", strerror(errno));
     close(fd);

@@ -101,7 +101,8 @@ static int read_best(const struct hp_out_list *files, struct hp_profile **out, s
   return files->count != 0 ? -1 : hp_error_set(error, "the dump brought no file");
 }
 
-/* Removes what the request brought about. Should a periodic dump have come at the same moment, the older number is not ours. */
+/* Removes what the request brought about. Should a periodic dump have come at the same moment, the older number is not ours.
+ */
 static void remove_files(const struct hp_out_list *files) {
   int64_t last = -1;
   for (size_t i = 0; i < files->count; i++)

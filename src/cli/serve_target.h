@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * serve_target.h - the process that heapprof serve speaks for: one that runs already, or a command it starts.
  *
- * A command started here writes into a folder of our own, which is removed at the end, unless HEAPPROF_OUT is set. Files that a request
- * brought about are removed once read, so that scraping does not fill a disk; files without a number in their name (no %n in
- * HEAPPROF_OUT: each dump replaces the last) stay.
+ * A command started here writes into a folder of our own, which is removed at the end, unless HEAPPROF_OUT is set. Files
+ * that a request brought about are removed once read, so that scraping does not fill a disk; files without a number in their
+ * name (no %n in HEAPPROF_OUT: each dump replaces the last) stay.
  */
 #ifndef HP_SERVE_TARGET_H
 #define HP_SERVE_TARGET_H
@@ -17,9 +17,9 @@
 #include "profile_model.h"
 
 struct hp_serve_target {
-  int64_t pid;      /* 0: not started yet */
-  bool is_child;    /* we started it */
-  bool keep_files;  /* leave the dumps where they are */
+  int64_t pid;     /* 0: not started yet */
+  bool is_child;   /* we started it */
+  bool keep_files; /* leave the dumps where they are */
   int64_t timeout_seconds;
   char *folder; /* our own, or null */
 };

@@ -68,7 +68,8 @@ static void write_stack(FILE *out, const struct hp_profile *profile, const struc
   fprintf(out, "%" PRId64 ": %" PRId64 " [%" PRId64 ": %" PRId64 "] @", value_of(profile, index, columns->inuse_objects),
           value_of(profile, index, columns->inuse_bytes), value_of(profile, index, columns->alloc_objects),
           value_of(profile, index, columns->alloc_bytes));
-  for (uint32_t i = 0; i < sample->location_count; i++) /* readers of this form take a return address: one more than a call's */
+  for (uint32_t i = 0; i < sample->location_count;
+       i++) /* readers of this form take a return address: one more than a call's */
     fprintf(out, " 0x%" PRIx64, profile->locations[profile->stack_locations[sample->first_location + i]].address + 1);
   fputc('\n', out);
   for (uint32_t i = 0; i < sample->location_count; i++)
@@ -95,8 +96,8 @@ void hp_serve_text_write(FILE *out, const struct hp_profile *profile) {
     order[i] = (struct order){value_of(profile, i, columns.inuse_bytes), value_of(profile, i, columns.alloc_bytes), i};
   qsort(order, profile->sample_count, sizeof *order, compare_order);
   fprintf(out, "heap profile: %" PRId64 ": %" PRId64 " [%" PRId64 ": %" PRId64 "] @ heapprofile\n",
-          sum_of(profile, columns.inuse_objects), sum_of(profile, columns.inuse_bytes), sum_of(profile, columns.alloc_objects),
-          sum_of(profile, columns.alloc_bytes));
+          sum_of(profile, columns.inuse_objects), sum_of(profile, columns.inuse_bytes),
+          sum_of(profile, columns.alloc_objects), sum_of(profile, columns.alloc_bytes));
   for (size_t i = 0; i < profile->sample_count; i++) write_stack(out, profile, &columns, order[i].index);
   free(order);
   for (size_t i = 0; i < profile->comment_count; i++) {
@@ -186,12 +187,18 @@ void hp_serve_metrics_write(FILE *out, const struct hp_profile *profile) {
   write_sum(profile, out, columns.inuse_objects, "heapprof_inuse_objects", "gauge", "Live blocks, estimated.");
   write_sum(profile, out, columns.alloc_bytes, "heapprof_alloc_bytes_total", "counter", "Bytes allocated, estimated.");
   write_sum(profile, out, columns.alloc_objects, "heapprof_alloc_objects_total", "counter", "Blocks allocated, estimated.");
-  fprintf(out, "# HELP heapprof_sample_rate_bytes Mean bytes between two samples.\n# TYPE heapprof_sample_rate_bytes gauge\n"
-          "heapprof_sample_rate_bytes %" PRId64 "\n", profile->period);
+  fprintf(out,
+          "# HELP heapprof_sample_rate_bytes Mean bytes between two samples.\n# TYPE heapprof_sample_rate_bytes gauge\n"
+          "heapprof_sample_rate_bytes %" PRId64 "\n",
+          profile->period);
   fprintf(out, "# HELP heapprof_stacks Rows of the profile.\n# TYPE heapprof_stacks gauge\nheapprof_stacks %zu\n",
           profile->sample_count);
-  fprintf(out, "# HELP heapprof_dump_timestamp_seconds When the profile was taken.\n# TYPE heapprof_dump_timestamp_seconds gauge\n"
-          "heapprof_dump_timestamp_seconds %.3f\n", (double)profile->time_nanos / 1e9);
-  for (size_t i = 0; i < profile->comment_count; i++) write_comment(&metrics, hp_profile_text(profile, profile->comments[i]));
+  fprintf(
+      out,
+      "# HELP heapprof_dump_timestamp_seconds When the profile was taken.\n# TYPE heapprof_dump_timestamp_seconds gauge\n"
+      "heapprof_dump_timestamp_seconds %.3f\n",
+      (double)profile->time_nanos / 1e9);
+  for (size_t i = 0; i < profile->comment_count; i++)
+    write_comment(&metrics, hp_profile_text(profile, profile->comments[i]));
   for (size_t i = 0; i < metrics.count; i++) free(metrics.names[i]);
 }

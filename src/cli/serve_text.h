@@ -10,7 +10,8 @@
 
 extern const char hp_serve_index[]; /* HTML */
 
-/* For ?debug=1: the legacy text form of heap profiles, which people and pprof read; figures are estimates, so it names no rate. */
+/* For ?debug=1: the legacy text form of heap profiles, which people and pprof read; figures are estimates, so it names no
+ * rate. */
 void hp_serve_text_write(FILE *out, const struct hp_profile *profile);
 
 /* Prometheus text: sums of the columns, and every number of the profile's comments "heapprof.TOPIC KEY=NUMBER" as

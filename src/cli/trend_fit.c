@@ -3,35 +3,37 @@
  *
  * What is known  Y_1 .. Y_m, the in-use estimates of one stack at times t_1 .. t_m, and how large their sampling error is.
  *
- * Slope  least squares, b = sum c_i Y_i / sum c_i^2 with c_i = t_i - mean(t). Written with the increments d_k = Y_(k+1) - Y_k it is
+ * Slope  least squares, b = sum c_i Y_i / sum c_i^2 with c_i = t_i - mean(t). With the increments d_k = Y_(k+1) - Y_k it is
  *   b = sum g_k d_k,   g_k = sum_(i>k) c_i / sum c_i^2   (all g_k > 0, largest in the middle).
  *
- * Why not the error of ordinary least squares  It takes the residuals for independent. They are not: a sampled block that lives
- *   over ten dumps is in all ten, so its luck repeats; a stack without growth whose blocks live long wanders like a random walk,
- *   and a line fits a random walk very well. With 20 points nothing in the series itself can rule that out at 99.9 %, so the
- *   worst is assumed: under the null hypothesis the increments are the independent thing, with mean 0, and variance in proportion
- *   to the time they span. For blocks that live short this overstates the error (increments of an independent series cancel): the
- *   test then misses small growth under large churn in the same stack until it has lasted longer. It does not invent growth.
+ * Why not the error of ordinary least squares  It takes the residuals for independent. They are not: a sampled block that
+ * lives over ten dumps is in all ten, so its luck repeats; a stack without growth whose blocks live long wanders like a
+ * random walk, and a line fits a random walk very well. With 20 points nothing in the series itself can rule that out
+ * at 99.9 %, so the worst is assumed: under the null hypothesis the increments are the independent thing, with mean 0, and
+ * variance in proportion to the time they span. For blocks that live short this overstates the error (increments of an
+ * independent series cancel): the test then misses small growth under large churn in the same stack until it has lasted
+ * longer. It does not invent growth.
  *
  * Variance of b, the largest of
- *   residuals  sum g_k^2 dt_k v, v = sum (d_k - mu dt_k)^2 / dt_k / (m-2), mu = (Y_m - Y_1)/(t_m - t_1): what the series shows,
- *              real fluctuations of the load included; times 1 + 2 sum_l (1 - l/(L+1)) r_l where the increments' own
- *              autocorrelations r_l (Bartlett weights, L = 2) make that larger than 1: swings that last longer than a dump;
+ *   residuals  sum g_k^2 dt_k v, v = sum (d_k - mu dt_k)^2 / dt_k / (m-2), mu = (Y_m - Y_1)/(t_m - t_1): what the series
+ *              shows, real fluctuations of the load included; times 1 + 2 sum_l (1 - l/(L+1)) r_l where the increments'
+ *              own autocorrelations r_l (Bartlett weights, L = 2) make that larger than 1: swings longer than a dump;
  *   sampling   sum g_k^2 q_k (|n_k| + 1/(m-1)): births and deaths of sampled blocks are Poisson, so a net change that stands
  *              for n_k samples has variance of at least |n_k|, each worth q_k = (s/p)^2, p = 1-exp(-s/rate); one sample more
  *              over the whole time keeps it above zero for a stack that was never seen to change.
  *   Pure growth of K samples in all then gives b/se of at most about sqrt(K).
  * p-value  b/se against Student's t with m-2 degrees of freedom, one-sided.
  *
- * Windows  A start-up jump in the first dumps makes v large and would hide a leak for ever. So the test is made on all dumps and
- *   on the last half (at least 8), and the smaller p counts twice (Bonferroni).
+ * Windows  A start-up jump in the first dumps makes v large and would hide a leak for ever. So the test is made on all dumps
+ * and on the last half (at least 8), and the smaller p counts twice (Bonferroni).
  *
- * Plateau  Warm-up looks like a leak until it ends. Growth must go on: in the last third of the window the stack must have grown
- *   at half its mean rate or more, and by two standard errors of sampling; otherwise it "levels off" and is no suspect.
+ * Plateau  Warm-up looks like a leak until it ends. Growth must go on: in the last third of the window the stack must have
+ * grown at half its mean rate or more, and by two standard errors of sampling; otherwise it "levels off" and is no suspect.
  *
- * Many stacks  Holm over all stacks tested holds the chance of any false suspect in a run at 0.1 %, whatever their dependence. Tested
- *   are those present in at least three dumps that changed by more than eight samples in all: a stack that rose by n samples or fewer
- *   cannot reach p < 2^-n, so leaving out n <= 8 removes only hypotheses that could not have been rejected.
+ * Many stacks  Holm over all stacks tested holds the chance of any false suspect in a run at 0.1 %, whatever their
+ * dependence. Tested are those present in at least three dumps that changed by more than eight samples in all: a stack that
+ * rose by n samples or fewer cannot reach p < 2^-n, so leaving out n <= 8 removes only hypotheses that could not have been
+ * rejected.
  */
 #include "trend_fit.h"
 
@@ -97,7 +99,8 @@ static void sample_worth(double size, int64_t period_bytes, double *worth, doubl
   *samples_per_byte = p / size;
 }
 
-/* Mean size of the blocks that came or went between two dumps; where bytes and objects went different ways, of all blocks. */
+/* Mean size of the blocks that came or went between two dumps; where bytes and objects went different ways, of all blocks.
+ */
 static double changed_size(const struct hp_trend_points *points, size_t k, double mean_size) {
   double bytes = points->bytes[k + 1] - points->bytes[k], objects = points->objects[k + 1] - points->objects[k];
   return bytes * objects > 0 && fabs(objects) > 0.5 ? bytes / objects : mean_size;

@@ -24,23 +24,23 @@ struct hp_trend_points {
 };
 
 struct hp_trend_fit {
-  double slope;       /* bytes an hour, least squares over all dumps */
-  double slope_error; /* its standard error, persistent fluctuations assumed */
-  double p_value;     /* one-sided, that a stack without growth rises like this; 1: cannot be told */
-  double p_adjusted;  /* after Holm's correction for the number of stacks (hp_trend_correct) */
-  double last_share;  /* growth in the last third of the time, over what even growth would have brought there */
+  double slope;        /* bytes an hour, least squares over all dumps */
+  double slope_error;  /* its standard error, persistent fluctuations assumed */
+  double p_value;      /* one-sided, that a stack without growth rises like this; 1: cannot be told */
+  double p_adjusted;   /* after Holm's correction for the number of stacks (hp_trend_correct) */
+  double last_share;   /* growth in the last third of the time, over what even growth would have brought there */
   size_t window_start; /* p_value is of the dumps from this one on */
-  bool is_tested;     /* there is enough of it to have an opinion */
-  bool is_monotone;   /* rises in at least half of the intervals, and never falls by more than a sample */
-  bool levels_off;    /* grew, but no longer at half of its mean rate in the last third */
-  bool is_suspect;    /* set by hp_trend_correct */
+  bool is_tested;      /* there is enough of it to have an opinion */
+  bool is_monotone;    /* rises in at least half of the intervals, and never falls by more than a sample */
+  bool levels_off;     /* grew, but no longer at half of its mean rate in the last third */
+  bool is_suspect;     /* set by hp_trend_correct */
 };
 
 /* Fits one series of at least HP_TREND_DUMPS_MIN dumps; p_adjusted and is_suspect are left at 1 and false. */
 void hp_trend_fit(const struct hp_trend_points *points, struct hp_trend_fit *out);
 
-/* Holm's step-down correction over the fits that are tested; fits[order[i]] must have p_values that do not fall. Returns how many
- * were tested. */
+/* Holm's step-down correction over the fits that are tested; fits[order[i]] must have p_values that do not fall. Returns how
+ * many were tested. */
 size_t hp_trend_correct(struct hp_trend_fit *const *fits_by_p, size_t count);
 
 /* The order of the list: suspects by slope, then what rises steadily, then the rest, each by p-value.

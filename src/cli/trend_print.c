@@ -66,8 +66,8 @@ static void print_figures(FILE *out, const struct hp_trend *trend, const struct 
   fputc('\n', out);
 }
 
-static void print_row(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, const struct hp_trend_row *row,
-                      size_t rank, bool whole) {
+static void print_row(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames,
+                      const struct hp_trend_row *row, size_t rank, bool whole) {
   print_figures(out, trend, row, rank);
   uint32_t shown = whole || row->frame_count <= FRAMES_SHOWN + 1 ? row->frame_count : FRAMES_SHOWN;
   for (uint32_t i = 0; i < shown; i++) {
@@ -78,7 +78,8 @@ static void print_row(FILE *out, const struct hp_trend *trend, const struct hp_v
   if (shown < row->frame_count) fprintf(out, "     < %u more (--stacks)\n", (unsigned)(row->frame_count - shown));
 }
 
-void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown, bool whole_stacks) {
+void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown,
+                    bool whole_stacks) {
   print_head(out, trend);
   size_t suspects = suspect_count(trend);
   if (shown == 0 || shown > trend->row_count) shown = trend->row_count;

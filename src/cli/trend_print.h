@@ -9,7 +9,8 @@
 #include "trend_series.h"
 
 /* `shown`: rows at most, 0: all. `whole_stacks`: every frame, else the first few and how many more. */
-void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown, bool whole_stacks);
+void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown,
+                    bool whole_stacks);
 void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * trend_series.c - see trend_series.h. Stacks are kept as paths of a tree (view_tree.h) over places in the binaries; the node of a
- * stack's leaf gives its number. Columns are as long as the stacks known when their dump was read: what came later was 0 then.
+ * trend_series.c - see trend_series.h. Stacks are kept as paths of a tree (view_tree.h) over places in the binaries; the
+ * node of a stack's leaf gives its number. Columns are as long as the stacks known when their dump was read: what came later
+ * was 0 then.
  */
 #include "trend_series.h"
 
@@ -27,7 +28,8 @@ struct builder {
   uint32_t *place_of_location; /* of the profile being read */
 };
 
-static uint32_t place_of(struct builder *builder, const struct hp_profile *profile, const struct hp_view_ids *ids, size_t index) {
+static uint32_t place_of(struct builder *builder, const struct hp_profile *profile, const struct hp_view_ids *ids,
+                         size_t index) {
   const struct hp_location *location = &profile->locations[index];
   struct hp_function place = {.start_line = (int64_t)location->address};
   if (location->mapping != HP_NONE) {
@@ -59,11 +61,13 @@ static bool list_frame(void *context, uint32_t frame) {
 }
 
 /* The stack's number; a new one gets a row, with its frames in words, leaf first. */
-static size_t stack_of(struct builder *builder, const struct hp_profile *profile, const struct hp_view_ids *ids, size_t sample) {
+static size_t stack_of(struct builder *builder, const struct hp_profile *profile, const struct hp_view_ids *ids,
+                       size_t sample) {
   const struct hp_sample *stack = &profile->samples[sample];
   uint32_t node = 0;
   for (uint32_t i = 0; i < stack->location_count; i++)
-    node = hp_view_tree_child(&builder->tree, node, builder->place_of_location[profile->stack_locations[stack->first_location + i]]);
+    node = hp_view_tree_child(&builder->tree, node,
+                              builder->place_of_location[profile->stack_locations[stack->first_location + i]]);
   uint32_t known = hp_id_map_find(&builder->stack_of_node, node);
   if (known != UINT32_MAX) return known;
   struct hp_trend *trend = builder->trend;
@@ -116,8 +120,8 @@ static void note_age(struct hp_trend_row *row, const struct hp_profile *profile,
   }
 }
 
-static void add_sample(struct builder *builder, const struct hp_profile *profile, const struct hp_view_ids *ids, size_t sample,
-                       uint32_t bytes_column, uint32_t objects_column, struct hp_trend_dump *dump) {
+static void add_sample(struct builder *builder, const struct hp_profile *profile, const struct hp_view_ids *ids,
+                       size_t sample, uint32_t bytes_column, uint32_t objects_column, struct hp_trend_dump *dump) {
   int64_t bytes = hp_profile_value(profile, sample, bytes_column);
   int64_t objects = objects_column == HP_NONE ? 0 : hp_profile_value(profile, sample, objects_column);
   if (bytes == 0 && objects == 0) return;
@@ -141,7 +145,8 @@ static void add_sample(struct builder *builder, const struct hp_profile *profile
   note_age(&builder->trend->rows[stack], profile, sample);
 }
 
-static int add_profile(struct builder *builder, const struct hp_profile *profile, struct hp_trend_dump *dump, struct hp_error *error) {
+static int add_profile(struct builder *builder, const struct hp_profile *profile, struct hp_trend_dump *dump,
+                       struct hp_error *error) {
   uint32_t bytes_column = hp_profile_type_find(profile, "inuse_space");
   if (bytes_column == HP_NONE) return hp_error_set(error, "%s: has no sample type inuse_space", dump->path);
   if (profile->time_nanos <= 0) return hp_error_set(error, "%s: does not say when it was taken (time_nanos)", dump->path);
@@ -161,7 +166,8 @@ static int add_profile(struct builder *builder, const struct hp_profile *profile
   for (size_t i = 0; i < profile->location_count; i++) builder->place_of_location[i] = place_of(builder, profile, &ids, i);
   uint32_t objects_column = hp_profile_type_partner(profile, bytes_column);
   for (size_t i = 0; i < profile->sample_count; i++)
-    if (filter == NULL || hp_filter_passes(filter, i)) add_sample(builder, profile, &ids, i, bytes_column, objects_column, dump);
+    if (filter == NULL || hp_filter_passes(filter, i))
+      add_sample(builder, profile, &ids, i, bytes_column, objects_column, dump);
   free(builder->place_of_location);
   hp_filter_free(filter);
   hp_view_ids_free(&ids);
@@ -242,7 +248,8 @@ int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_optio
                    struct hp_trend *out, struct hp_error *error) {
   memset(out, 0, sizeof *out);
   if (count < HP_TREND_DUMPS_MIN) return hp_error_set(error, "a trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
-  if (count > HP_TREND_DUMPS_MAX) return hp_error_set(error, "%zu profiles are more than a trend takes (%d)", count, HP_TREND_DUMPS_MAX);
+  if (count > HP_TREND_DUMPS_MAX)
+    return hp_error_set(error, "%zu profiles are more than a trend takes (%d)", count, HP_TREND_DUMPS_MAX);
   out->program = hp_strdup("");
   out->dumps = hp_alloc_zeroed(count, sizeof *out->dumps);
   out->dump_count = count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * trend_series.h - the memory in use of each stack over a series of dumps, with the fit of its growth.
  *
- * A stack is known by its places in the binaries (build id or path, and offset), not by addresses: dumps may be of different runs.
- * Ownership   hp_trend_free frees all; the frames are the caller's. Memory  one profile at a time, and 32 bytes a stack and dump.
- * Threads     none.
+ * A stack is known by its places in the binaries (build id or path, and offset), not by addresses: dumps may be of different
+ * runs. Ownership   hp_trend_free frees all; the frames are the caller's. Memory  one profile at a time, and 32 bytes a
+ * stack and dump. Threads     none.
  */
 #ifndef HP_TREND_SERIES_H
 #define HP_TREND_SERIES_H
@@ -30,17 +30,17 @@ struct hp_trend_dump {
 };
 
 struct hp_trend_row {
-  size_t stack; /* index into the dumps' columns */
+  size_t stack;       /* index into the dumps' columns */
   size_t first_frame; /* into frame_list, leaf first */
   uint32_t frame_count;
   struct hp_trend_fit fit;
-  int64_t age_nanos; /* lower bound of the oldest live block's age bucket; -1: not known */
-  char age[32];      /* the label itself, "" if there is none */
+  int64_t age_nanos;      /* lower bound of the oldest live block's age bucket; -1: not known */
+  char age[32];           /* the label itself, "" if there is none */
   int64_t age_time_nanos; /* of the dump it was seen in */
 };
 
 struct hp_trend {
-  char *program; /* file name of the program, "" if unknown */
+  char *program;               /* file name of the program, "" if unknown */
   struct hp_trend_dump *dumps; /* by time */
   size_t dump_count;
   struct hp_trend_row *rows; /* in the order of hp_trend_fit_compare */
@@ -56,8 +56,8 @@ struct hp_trend_options {
   const char *debug_dirs;
 };
 
-/* Reads the files and fits every stack. 0, or -1 and a sentence: fewer than HP_TREND_DUMPS_MIN files, one that cannot be read, has no
- * in-use column or no time. */
+/* Reads the files and fits every stack. 0, or -1 and a sentence: fewer than HP_TREND_DUMPS_MIN files, one that cannot be
+ * read, has no in-use column or no time. */
 int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
                    struct hp_trend *out, struct hp_error *error);
 void hp_trend_free(struct hp_trend *trend);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view_data.c - see view_data.h. Errors are worked out here, by the same code as `heapprof top` (sampling_error.c): the page only adds
- * variances up.
+ * view_data.c - see view_data.h. Errors are worked out here, by the same code as `heapprof top` (sampling_error.c): the page
+ * only adds variances up.
  */
 #include "view_data.h"
 
@@ -16,7 +16,7 @@
 #include "view_tree.h"
 
 #define NODES_MAX ((size_t)1 << 26) /* a page of more could not be opened anyway */
-#define TREND_ROWS_MAX 100 /* charts on the page */
+#define TREND_ROWS_MAX 100          /* charts on the page */
 
 /* One file's samples as nodes of the tree. */
 struct rows {
@@ -59,7 +59,8 @@ static int collect(struct builder *builder, const struct hp_profile *profile, st
   }
   hp_filter_free(filter);
   hp_view_ids_free(&ids);
-  if (builder->tree.count >= NODES_MAX) return hp_error_set(error, "the profile has more than %zu stack frames to show", NODES_MAX);
+  if (builder->tree.count >= NODES_MAX)
+    return hp_error_set(error, "the profile has more than %zu stack frames to show", NODES_MAX);
   return 0;
 }
 
@@ -76,7 +77,8 @@ static bool find_variances(const struct hp_profile *profile, const struct rows *
   bool of_bytes = strcmp(hp_profile_text(profile, profile->types[type].unit), "bytes") == 0;
   memset(out, 0, rows->count * sizeof *out);
   for (size_t r = 0; r < rows->count; r++) {
-    int64_t value = hp_profile_value(profile, rows->sample[r], type), other = hp_profile_value(profile, rows->sample[r], partner);
+    int64_t value = hp_profile_value(profile, rows->sample[r], type),
+            other = hp_profile_value(profile, rows->sample[r], partner);
     if (value == 0) continue;
     if (of_bytes)
       hp_sampling_variance_add(&out[r], NULL, profile->period, other, value);
@@ -87,8 +89,8 @@ static bool find_variances(const struct hp_profile *profile, const struct rows *
 }
 
 /* Pairs [sums, of one sample] by sample type, or null. */
-static void write_variances(struct hp_json *json, const struct hp_profile *profile, const struct rows *rows, const uint32_t *columns,
-                            size_t type_count) {
+static void write_variances(struct hp_json *json, const struct hp_profile *profile, const struct rows *rows,
+                            const uint32_t *columns, size_t type_count) {
   struct hp_sampling_variance *variances = hp_alloc(rows->count * sizeof *variances);
   hp_json_array(json, "variances");
   for (size_t t = 0; t < type_count; t++) {
@@ -125,7 +127,8 @@ static void write_rows(struct builder *builder, const char *key, const struct hp
   hp_json_array(json, "values");
   for (size_t t = 0; t < type_count; t++) {
     hp_json_array(json, NULL);
-    for (size_t r = 0; r < rows->count; r++) hp_json_integer(json, NULL, hp_profile_value(profile, rows->sample[r], columns[t]));
+    for (size_t r = 0; r < rows->count; r++)
+      hp_json_integer(json, NULL, hp_profile_value(profile, rows->sample[r], columns[t]));
     hp_json_end(json, ']');
   }
   hp_json_end(json, ']');
@@ -163,7 +166,8 @@ static void write_frames(struct builder *builder) {
   struct hp_json *json = &builder->json;
   const struct hp_view_frames *frames = builder->frames;
   hp_json_array(json, "strings");
-  for (size_t i = 0; i < frames->texts->string_count; i++) hp_json_string(json, NULL, hp_profile_text(frames->texts, (uint32_t)i));
+  for (size_t i = 0; i < frames->texts->string_count; i++)
+    hp_json_string(json, NULL, hp_profile_text(frames->texts, (uint32_t)i));
   hp_json_end(json, ']');
   hp_json_object(json, "frames");
   const char *const keys[] = {"name", "module", "file", "line"};
@@ -234,8 +238,8 @@ static void write_trend(struct hp_json *json, const struct hp_trend *trend) {
 }
 
 /* The base's column for each type of the profile. */
-static int match_types(const struct hp_profile *profile, const struct hp_profile *base, const char *base_name, uint32_t *columns,
-                       struct hp_error *error) {
+static int match_types(const struct hp_profile *profile, const struct hp_profile *base, const char *base_name,
+                       uint32_t *columns, struct hp_error *error) {
   for (size_t t = 0; t < profile->type_count; t++) {
     const char *type = hp_profile_text(profile, profile->types[t].type);
     columns[t] = HP_NONE;
@@ -285,7 +289,8 @@ int hp_view_data_write(FILE *out, const struct hp_view_input *input, struct hp_e
     return hp_error_set(error, "%s: has no sample type %s", input->name, input->type);
   struct builder builder = {.input = input, .frames = input->frames};
   struct rows rows = {0}, base_rows = {0};
-  uint32_t *columns = hp_alloc(profile->type_count * sizeof *columns), *base_columns = hp_alloc(profile->type_count * sizeof *columns);
+  uint32_t *columns = hp_alloc(profile->type_count * sizeof *columns),
+           *base_columns = hp_alloc(profile->type_count * sizeof *columns);
   for (size_t t = 0; t < profile->type_count; t++) columns[t] = (uint32_t)t;
   hp_view_tree_init(&builder.tree);
   int result = collect(&builder, profile, &rows, error);

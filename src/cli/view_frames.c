@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view_frames.c - see view_frames.h. The report (report.h) says which row each line of the profile belongs to; rows become frames.
+ * view_frames.c - see view_frames.h. The report (report.h) says which row each line of the profile belongs to; rows become
+ * frames.
  */
 #include "view_frames.h"
 
@@ -49,8 +50,8 @@ static uint32_t frame_of_row(struct hp_view_frames *frames, const struct hp_repo
   uint32_t id = hp_profile_intern_function(frames->texts, &key);
   if (id < frames->count) return id;
   hp_array_reserve(&frames->frames, &frames->capacity, id + 1, sizeof *frames->frames);
-  frames->frames[id] = (struct hp_view_frame){
-      .name = hp_profile_intern(frames->texts, function), .file = key.file, .line = key.start_line};
+  frames->frames[id] =
+      (struct hp_view_frame){.name = hp_profile_intern(frames->texts, function), .file = key.file, .line = key.start_line};
   frames->count = id + 1;
   return id;
 }

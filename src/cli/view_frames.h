@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * view_frames.h - the frames of several profiles under common numbers: equal function (and, by line, file and line), equal number.
+ * view_frames.h - the frames of several profiles under common numbers: equal function (and, by line, file and line), equal
+ * number.
  *
- * Names are those of report.h, so a frame here is a row of `heapprof top`. A frame without a name is "0xADDRESS module+0xOFFSET";
- * between profiles it is known by the part after the address, which address space randomisation leaves alone.
- * Threads  none. Memory  grows with the number of distinct frames; texts are copied, profiles may go.
+ * Names are those of report.h, so a frame here is a row of `heapprof top`. A frame without a name is "0xADDRESS
+ * module+0xOFFSET"; between profiles it is known by the part after the address, which address space randomisation leaves
+ * alone. Threads  none. Memory  grows with the number of distinct frames; texts are copied, profiles may go.
  */
 #ifndef HP_VIEW_FRAMES_H
 #define HP_VIEW_FRAMES_H

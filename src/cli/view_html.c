@@ -97,12 +97,18 @@ int hp_view_html_write(FILE *out, const char *title, const char *data, size_t da
     const char *end = strchr(at + 1, '@');
     size_t length = end != NULL ? (size_t)(end - at) - 1 : 0;
     const char *name = at + 1;
-    if (length == 3 && memcmp(name, "CSP", 3) == 0) write_policy(out);
-    else if (length == 3 && memcmp(name, "CSS", 3) == 0) fputs(hp_view_page_css, out);
-    else if (length == 2 && memcmp(name, "JS", 2) == 0) fputs(hp_view_page_js, out);
-    else if (length == 5 && memcmp(name, "TITLE", 5) == 0) write_escaped(out, title);
-    else if (length == 7 && memcmp(name, "VERSION", 7) == 0) fputs(HEAPPROF_VERSION, out);
-    else if (length == 4 && memcmp(name, "DATA", 4) == 0) result = write_data(out, data, data_bytes, error);
+    if (length == 3 && memcmp(name, "CSP", 3) == 0)
+      write_policy(out);
+    else if (length == 3 && memcmp(name, "CSS", 3) == 0)
+      fputs(hp_view_page_css, out);
+    else if (length == 2 && memcmp(name, "JS", 2) == 0)
+      fputs(hp_view_page_js, out);
+    else if (length == 5 && memcmp(name, "TITLE", 5) == 0)
+      write_escaped(out, title);
+    else if (length == 7 && memcmp(name, "VERSION", 7) == 0)
+      fputs(HEAPPROF_VERSION, out);
+    else if (length == 4 && memcmp(name, "DATA", 4) == 0)
+      result = write_data(out, data, data_bytes, error);
     if (result != 0) return result;
     at = end != NULL ? end + 1 : at + 1;
   }

@@ -9,8 +9,8 @@
 
 #include "cli_error.h"
 
-/* Writes the page. `data` is JSON text (view_data.h); it is gzipped and written in base64, so no byte of it can be read as markup. The
- * title is escaped. Errors of writing show in ferror(out); 0, or -1 when zlib fails. */
+/* Writes the page. `data` is JSON text (view_data.h); it is gzipped and written in base64, so no byte of it can be read as
+ * markup. The title is escaped. Errors of writing show in ferror(out); 0, or -1 when zlib fails. */
 int hp_view_html_write(FILE *out, const char *title, const char *data, size_t data_bytes, struct hp_error *error);
 
 /* Base64 of bytes[0..count), to the file. */

@@ -1,5 +1,5 @@
 # The page of `heapprof view`, joined and put into the binary as view_page_bytes.c (view_page.h declares it).
-set(HP_VIEW_PAGE_SCRIPTS view_page_model.js view_page_flame.js view_page_table.js view_page_trend.js view_page.js)
+set(HP_VIEW_PAGE_SCRIPTS view_page_model.js view_page_flame.js view_page_table.js view_page_trend.js view_page_parts.js view_page.js)
 set(HP_VIEW_PAGE_PARTS ${HP_VIEW_PAGE_SCRIPTS} view_page.html view_page.css)
 list(TRANSFORM HP_VIEW_PAGE_PARTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 string(REPLACE ";" "," HP_VIEW_PAGE_SCRIPT_LIST "${HP_VIEW_PAGE_SCRIPTS}")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view_page.h - the parts of the page that do not depend on the profile; made from view_page.html, .css and *.js at build time
- * (view_page.cmake). NUL-terminated; the hashes are hexadecimal.
+ * view_page.h - the parts of the page that do not depend on the profile; made from view_page.html, .css and *.js at build
+ * time (view_page.cmake). NUL-terminated; the hashes are hexadecimal.
  */
 #ifndef HP_VIEW_PAGE_H
 #define HP_VIEW_PAGE_H

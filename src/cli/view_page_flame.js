@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * view_page_flame.js - draws the stacks on a canvas and answers what lies under a point.
- * The canvas is as large as its window; only the rows in view are drawn, and of a row only boxes wider than half a pixel: what is
- * narrower is drawn as one pale box, so the cost follows the screen and not the profile. */
+ * The canvas is as large as its window; only the rows in view are drawn, and of a row only boxes wider than half a pixel:
+ * what is narrower is drawn as one pale box, so the cost follows the screen and not the profile. */
 
 const ROW_PX = 21;
 const GAP_PX = 1;
 const NARROW_PX = 0.8;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
-/* A name, then the same without parameters and template arguments, then its last part alone: what a narrower box can hold. */
+/* A name, then the same without parameters and template arguments, then its last part alone: what a narrower box can hold.
+ */
 function shorterNames(name) {
   const nameless = /^0x[0-9a-f]+ (.*)(\+0x[0-9a-f]+)$/.exec(name);
   if (nameless) return [name, nameless[1] + nameless[2], nameless[2]];
   let bare = "", depth = 0;
   for (const c of name.replace(/operator(<<=?|>>=?|<=>|<=?|>=?|->\*?|\(\))/g, "operator")) {
-    if (c === "<" || c === "(") { if (depth === 0 && bare === "") bare += c; else depth++; }
-    else if ((c === ">" || c === ")") && depth > 0) depth--;
+    if (c === "<" || c === "(") {
+      if (depth === 0 && bare === "") bare += c;
+      else depth++;
+    } else if ((c === ">" || c === ")") && depth > 0) depth--;
     else if (depth === 0) bare += c;
   }
   bare = bare.trim();
@@ -26,19 +29,24 @@ function shorterNames(name) {
 function hashText(text) {
   let h = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  h ^= h >>> 15; h = Math.imul(h, 0x2c1b3c6d); h ^= h >>> 12;
+  h ^= h >>> 15;
+  h = Math.imul(h, 0x2c1b3c6d);
+  h ^= h >>> 12;
   return h >>> 0;
 }
 
-/* A hue for each module, by its name. Two that come too near each other are moved apart, the more used one stays; the first six
- * keep two steps of distance. */
+/* A hue for each module, by its name. Two that come too near each other are moved apart, the more used one stays; the first
+ * six keep two steps of distance. */
 function chooseHues(m) {
   const used = new Map();
   for (let i = 1; i < m.nodeCount; i++) used.set(m.module[m.frame[i]], (used.get(m.module[m.frame[i]]) || 0) + 1);
   const steps = 16, taken = [];
   const hues = new Map();
   for (const [module] of [...used].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))) {
-    if (!module) { hues.set(module, -1); continue; }
+    if (!module) {
+      hues.set(module, -1);
+      continue;
+    }
     const apart = taken.length < 6 ? 2 : 1;
     const isFree = (slot) => taken.every((t) => Math.min((slot - t + steps) % steps, (t - slot + steps) % steps) >= apart);
     let slot = hashText(module.replace(/[-.0-9]+$/, "")) % steps;
@@ -51,17 +59,33 @@ function chooseHues(m) {
 
 class Flame {
   constructor(canvas, scroll, spacer) {
-    this.canvas = canvas; this.scroll = scroll; this.spacer = spacer;
+    this.canvas = canvas;
+    this.scroll = scroll;
+    this.spacer = spacer;
     this.ctx = canvas.getContext("2d");
-    this.rootAtTop = true; this.zoomed = 0; this.picked = 0; this.hovered = -1; this.dark = false;
-    this.from = 0; this.to = 1; this.moving = 0;
+    this.rootAtTop = true;
+    this.zoomed = 0;
+    this.picked = 0;
+    this.hovered = -1;
+    this.dark = false;
+    this.from = 0;
+    this.to = 1;
+    this.moving = 0;
     this.widths = null;
     scroll.addEventListener("scroll", () => this.drawSoon());
     new ResizeObserver(() => this.resize()).observe(scroll);
   }
 
-  setModel(m) { this.m = m; this.hues = chooseHues(m); this.colours = new Map(); this.labels = []; }
-  setTheme(dark) { this.dark = dark; if (this.colours) this.colours.clear(); }
+  setModel(m) {
+    this.m = m;
+    this.hues = chooseHues(m);
+    this.colours = new Map();
+    this.labels = [];
+  }
+  setTheme(dark) {
+    this.dark = dark;
+    if (this.colours) this.colours.clear();
+  }
 
   /* New sums; the zoom stays where its node still has weight. */
   setSums(s) {
@@ -76,7 +100,8 @@ class Flame {
 
   zoom(node) {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.zoomed = node; this.picked = node;
+    this.zoomed = node;
+    this.picked = node;
     const goal = [this.s.x[node], this.s.x[node] + this.s.weight[node]];
     this.resize();
     const start = performance.now(), was = [this.from, this.to], run = ++this.moving;
@@ -89,7 +114,8 @@ class Flame {
       this.draw();
       if (t < 1) requestAnimationFrame(step);
     };
-    if (still) step(start + 1000); else requestAnimationFrame(step);
+    if (still) step(start + 1000);
+    else requestAnimationFrame(step);
   }
 
   resize() {
@@ -100,10 +126,13 @@ class Flame {
     const full = Math.max(h, this.rows * ROW_PX);
     this.spacer.style.height = Math.max(0, full - h) + "px";
     this.height = full;
-    this.canvas.style.width = w + "px"; this.canvas.style.height = h + "px";
-    this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(h * ratio);
+    this.canvas.style.width = w + "px";
+    this.canvas.style.height = h + "px";
+    this.canvas.width = Math.round(w * ratio);
+    this.canvas.height = Math.round(h * ratio);
     this.ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.w = w; this.h = h;
+    this.w = w;
+    this.h = h;
     this.draw();
   }
 
@@ -111,16 +140,20 @@ class Flame {
   drawSoon() {
     if (this.isDue) return;
     this.isDue = true;
-    requestAnimationFrame(() => { this.isDue = false; this.draw(); });
+    requestAnimationFrame(() => {
+      this.isDue = false;
+      this.draw();
+    });
   }
 
   rowTop(depth) { return (this.rootAtTop ? depth * ROW_PX : this.height - (depth + 1) * ROW_PX) - this.scroll.scrollTop; }
 
   draw() {
     if (!this.s || !this.w) return;
-    const { ctx, m, s } = this;
+    const {ctx, m, s} = this;
     ctx.clearRect(0, 0, this.w, this.h);
-    ctx.font = FONT; ctx.textBaseline = "middle";
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
     if (!(s.weight[0] > 0)) {
       ctx.fillStyle = this.dark ? "#a9b0ba" : "#555b65";
       ctx.fillText("Nothing to show for this sample type.", 8, 24);
@@ -138,12 +171,16 @@ class Flame {
       for (let c = m.childStart[i]; c < m.childStart[i + 1]; c++) {
         const k = s.child[c], wide = s.weight[k] * this.scale, left = (s.x[k] - this.from) * this.scale;
         if (left > this.w) break;
-        if (wide < NARROW_PX) { this.rest(i, left, (s.x[i] + this.weightOfChildren(i) - this.from) * this.scale); break; }
+        if (wide < NARROW_PX) {
+          this.rest(i, left, (s.x[i] + this.weightOfChildren(i) - this.from) * this.scale);
+          break;
+        }
         if (left + wide >= 0) stack.push(k);
       }
     }
     if (this.picked > 0) this.outline(this.picked, this.dark ? "#ffffff" : "#111318", 2);
-    if (this.hovered >= 0 && this.hovered !== this.picked) this.outline(this.hovered, this.dark ? "#ffffffb0" : "#111318a0", 1);
+    if (this.hovered >= 0 && this.hovered !== this.picked)
+      this.outline(this.hovered, this.dark ? "#ffffffb0" : "#111318a0", 1);
   }
 
   weightOfChildren(i) {
@@ -161,10 +198,11 @@ class Flame {
   }
 
   box(i, isAbove) {
-    const { ctx, m, s } = this;
+    const {ctx, m, s} = this;
     const top = this.rowTop(m.depth[i]);
     if (top < -ROW_PX || top > this.h) return top;
-    const a = Math.max(0, (s.x[i] - this.from) * this.scale), b = Math.min(this.w, (s.x[i] + s.weight[i] - this.from) * this.scale);
+    const a = Math.max(0, (s.x[i] - this.from) * this.scale),
+          b = Math.min(this.w, (s.x[i] + s.weight[i] - this.from) * this.scale);
     const wide = Math.max(b - a - (b - a > 3 ? GAP_PX : 0), 0.5);
     const colour = this.colourOf(i);
     ctx.globalAlpha = isAbove ? 0.55 : 1;
@@ -179,11 +217,14 @@ class Flame {
   }
 
   outline(i, colour, width) {
-    const { m, s, ctx } = this;
-    const a = Math.max(0, (s.x[i] - this.from) * this.scale), b = Math.min(this.w, (s.x[i] + s.weight[i] - this.from) * this.scale);
+    const {m, s, ctx} = this;
+    const a = Math.max(0, (s.x[i] - this.from) * this.scale),
+          b = Math.min(this.w, (s.x[i] + s.weight[i] - this.from) * this.scale);
     if (b <= a) return;
-    ctx.strokeStyle = colour; ctx.lineWidth = width;
-    ctx.strokeRect(a + width / 2, this.rowTop(m.depth[i]) + width / 2, Math.max(b - a - GAP_PX - width, 1), ROW_PX - GAP_PX - width);
+    ctx.strokeStyle = colour;
+    ctx.lineWidth = width;
+    ctx.strokeRect(
+        a + width / 2, this.rowTop(m.depth[i]) + width / 2, Math.max(b - a - GAP_PX - width, 1), ROW_PX - GAP_PX - width);
   }
 
   labelsOf(i) {
@@ -214,7 +255,7 @@ class Flame {
   }
 
   colourOf(i) {
-    const { m, s } = this;
+    const {m, s} = this;
     const dim = s.hits ? (i === 0 || !s.hits[m.frame[i]]) : false;
     if (m.isDiff || s.signed) return this.changeColour(i, dim);
     const key = (i === 0 ? -1 : m.frame[i]) * 4 + (dim ? 1 : s.hits ? 2 : 0);
@@ -228,19 +269,22 @@ class Flame {
     const shade = i === 0 ? 0 : ((hashText(this.m.name[this.m.frame[i]]) % 100) / 100 - 0.5) * 0.07;
     let chroma = hue < 0 ? 0.006 : isHit ? 0.17 : 0.075;
     let light = (this.dark ? (isHit ? 0.55 : 0.43) : (isHit ? 0.74 : 0.855)) + shade;
-    if (dim) { chroma = hue < 0 ? 0.002 : 0.008; light = (this.dark ? 0.28 : 0.925) + shade / 3; }
+    if (dim) {
+      chroma = hue < 0 ? 0.002 : 0.008;
+      light = (this.dark ? 0.28 : 0.925) + shade / 3;
+    }
     const text = this.dark ? (dim ? "#a2a8b1" : "#f2f4f7") : dim ? "#6a7079" : "#1c1e22";
-    return { fill: colourHex(light, chroma, Math.max(hue, 0)), text };
+    return {fill: colourHex(light, chroma, Math.max(hue, 0)), text};
   }
 
   /* Red grew, blue shrank, the deeper the larger the part that changed; grey when the sampling error explains the change. */
   changeColour(i, dim) {
-    const { m, s } = this;
+    const {m, s} = this;
     const change = s.cum[i] - (m.isDiff ? s.cumBase[i] : 0);
     const most = Math.max(Math.abs(s.cum[i]), Math.abs(s.cumBase[i]));
     let part = most > 0 ? Math.abs(change) / most : 0;
     if (Math.abs(change) < 2 * s.se[i]) part = 0;
-    return { ...changeFill(Math.sign(change) * Math.sqrt(part), this.dark, dim) };
+    return {...changeFill(Math.sign(change) * Math.sqrt(part), this.dark, dim)};
   }
 
   /* The node under a point of the window, or -1. */
@@ -250,7 +294,7 @@ class Flame {
     if (!this.s || !this.scale || x < 0 || y < 0 || x >= this.w || y >= this.h) return -1;
     const inAll = y + this.scroll.scrollTop;
     const depth = Math.floor((this.rootAtTop ? inAll : this.height - inAll) / ROW_PX);
-    const { m, s } = this;
+    const {m, s} = this;
     const zoomDepth = m.depth[this.zoomed];
     let i = this.zoomed;
     if (depth <= zoomDepth) {
@@ -263,7 +307,8 @@ class Flame {
       if (low === high) return -1;
       while (high - low > 1) {
         const middle = (low + high) >> 1;
-        if (s.x[s.child[middle]] <= want) low = middle; else high = middle;
+        if (s.x[s.child[middle]] <= want) low = middle;
+        else high = middle;
       }
       i = s.child[low];
       if (!(want < s.x[i] + s.weight[i])) return -1;
@@ -273,14 +318,17 @@ class Flame {
 
   /* Where the node is drawn, in window coordinates; null when it is not in view. */
   boxOf(node) {
-    const { m, s } = this, at = this.canvas.getBoundingClientRect(), top = this.rowTop(m.depth[node]);
-    const a = Math.max(0, (s.x[node] - this.from) * this.scale), b = Math.min(this.w, (s.x[node] + s.weight[node] - this.from) * this.scale);
-    return b - a < NARROW_PX || top < -ROW_PX || top > this.h ? null : { x: at.left + a, y: at.top + top, w: b - a, h: ROW_PX - GAP_PX };
+    const {m, s} = this, at = this.canvas.getBoundingClientRect(), top = this.rowTop(m.depth[node]);
+    const a = Math.max(0, (s.x[node] - this.from) * this.scale),
+          b = Math.min(this.w, (s.x[node] + s.weight[node] - this.from) * this.scale);
+    return b - a < NARROW_PX || top < -ROW_PX || top > this.h ?
+        null :
+        {x: at.left + a, y: at.top + top, w: b - a, h: ROW_PX - GAP_PX};
   }
 
   /* Moves the picked box: "up" to the caller, "down" to the heaviest callee, "left" and "right" to its neighbours. */
   step(way) {
-    const { m, s } = this;
+    const {m, s} = this;
     let i = this.picked;
     if (way === "up") i = Math.max(m.parent[i], 0);
     else if (way === "down") {
@@ -293,24 +341,31 @@ class Flame {
     }
     this.picked = i;
     const top = this.rowTop(m.depth[i]);
-    if (top < 0) this.scroll.scrollTop += top; else if (top + ROW_PX > this.h) this.scroll.scrollTop += top + ROW_PX - this.h;
+    if (top < 0) this.scroll.scrollTop += top;
+    else if (top + ROW_PX > this.h) this.scroll.scrollTop += top + ROW_PX - this.h;
     this.draw();
     return i;
   }
 }
 
-/* A colour given by lightness, chroma and hue (degrees) of Oklab, as "#rrggbb": the canvas reads that faster than oklch(). */
+/* A colour given by lightness, chroma and hue (degrees) of Oklab, as "#rrggbb": the canvas reads that faster than oklch().
+ */
 function colourHex(light, chroma, hue) {
   const a = chroma * Math.cos((hue * Math.PI) / 180), b = chroma * Math.sin((hue * Math.PI) / 180);
   const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const s = (light - 0.0894841775 * a - 1.291485548 * b) ** 3;
-  const linear = [4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
-                  -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s];
-  return "#" + linear.map((v) => {
-    const c = v <= 0.0031308 ? 12.92 * v : 1.055 * Math.pow(v, 1 / 2.4) - 0.055;
-    return Math.round(255 * Math.min(1, Math.max(0, c))).toString(16).padStart(2, "0");
-  }).join("");
+  const linear = [
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s
+  ];
+  return "#" +
+      linear
+          .map((v) => {
+            const c = v <= 0.0031308 ? 12.92 * v : 1.055 * Math.pow(v, 1 / 2.4) - 0.055;
+            return Math.round(255 * Math.min(1, Math.max(0, c))).toString(16).padStart(2, "0");
+          })
+          .join("");
 }
 
 /* -1 (gone) ... 0 (as it was) ... 1 (new). */
@@ -318,5 +373,5 @@ function changeFill(strength, dark, dim) {
   const k = Math.abs(strength), hue = strength > 0 ? 27 : 258;
   const chroma = (dim ? 0.03 : 0.15) * k;
   const light = dark ? (dim ? 0.28 : 0.33 + 0.2 * k) : dim ? 0.93 : 0.925 - 0.23 * k;
-  return { fill: colourHex(light, chroma, hue), text: dark ? (dim ? "#a2a8b1" : "#f2f4f7") : dim ? "#6a7079" : "#1c1e22" };
+  return {fill: colourHex(light, chroma, hue), text: dark ? (dim ? "#a2a8b1" : "#f2f4f7") : dim ? "#6a7079" : "#1c1e22"};
 }

@@ -9,7 +9,8 @@
 
 /* The text of the data element -> the object that view_data.c packed (base64 of gzip of JSON). */
 async function unpackData(text) {
-  if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old for the page (2023 or later is needed)");
+  if (typeof DecompressionStream === "undefined")
+    throw new Error("this browser is too old for the page (2023 or later is needed)");
   const raw = atob(text.trim());
   const bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
@@ -29,7 +30,7 @@ function visible(text) {
 
 /* Everything that does not depend on the sample type. */
 function buildModel(data) {
-  const m = { data, types: data.types, files: data.files, isDiff: !!data.base, name: [], module: [], place: [] };
+  const m = {data, types: data.types, files: data.files, isDiff: !!data.base, name: [], module: [], place: []};
   const str = data.strings;
   const frames = data.frames;
   m.frameCount = frames.name.length;
@@ -62,9 +63,12 @@ function buildModel(data) {
   for (let i = 1; i < n; i++) m.childInOrder[fill[m.parent[i]]++] = i;
   const byName = Array.from(m.name.keys()).sort((a, b) => (m.name[a] < m.name[b] ? -1 : m.name[a] > m.name[b] ? 1 : 0));
   m.nameRank = new Int32Array(m.frameCount);
-  byName.forEach((f, rank) => { m.nameRank[f] = rank; });
+  byName.forEach((f, rank) => {
+    m.nameRank[f] = rank;
+  });
   m.byName = new Map();
-  for (let f = 0; f < m.frameCount; f++) if (!m.byName.has(m.name[f])) m.byName.set(m.name[f], f);
+  for (let f = 0; f < m.frameCount; f++)
+    if (!m.byName.has(m.name[f])) m.byName.set(m.name[f], f);
   return m;
 }
 
@@ -72,7 +76,7 @@ function buildModel(data) {
 function unpackRows(rows) {
   const node = new Int32Array(rows.node.length);
   for (let r = 0, at = 0; r < node.length; r++) node[r] = (at += rows.node[r]);
-  return { node, values: rows.values, variances: rows.variances };
+  return {node, values: rows.values, variances: rows.variances};
 }
 
 /* 1 where the node's function does not occur nearer to the root of its stack: cumulative sums count a stack once. Nodes come
@@ -97,25 +101,28 @@ function sumUp(m, perNode) {
 
 function largestBelow(m, perNode) {
   const most = perNode.slice();
-  for (let i = m.nodeCount - 1; i > 0; i--) if (most[m.parent[i]] < most[i]) most[m.parent[i]] = most[i];
+  for (let i = m.nodeCount - 1; i > 0; i--)
+    if (most[m.parent[i]] < most[i]) most[m.parent[i]] = most[i];
   return most;
 }
 
 /* Adds the rows of one file up by node. */
 function addRows(m, s, rows, onlyHits, self, variance, one) {
   const values = rows.values[s.type], [variances, ones] = rows.variances[s.type] || [null, null];
-  const all = { total: 0, flatHits: 0, cumHits: 0, variance: 0, one: 0 };
+  const all = {total: 0, flatHits: 0, cumHits: 0, variance: 0, one: 0};
   for (let r = 0; r < values.length; r++) {
     const i = rows.node[r], v = values[r], q = variances ? variances[r] : 0, o = ones ? ones[r] : 0;
     if (v < 0) s.signed = true;
-    all.total += v; all.variance += q;
+    all.total += v;
+    all.variance += q;
     if (o > all.one) all.one = o;
     if (s.hits && s.pathHit[i]) {
       all.cumHits += v;
       if (s.hits[m.frame[i]]) all.flatHits += v;
     }
     if (onlyHits && s.hits && !s.pathHit[i]) continue;
-    self[i] += v; variance[i] += q;
+    self[i] += v;
+    variance[i] += q;
     if (o > one[i]) one[i] = o;
   }
   return all;
@@ -125,28 +132,37 @@ function addRows(m, s, rows, onlyHits, self, variance, one) {
  * do not count. Flat and cum by node and by frame: value, base (0 without one), error; weight: what a box is wide by. */
 function sumType(m, t, hits, onlyHits) {
   const n = m.nodeCount, column = () => new Float64Array(n);
-  const s = { type: t, hits, pathHit: null, matchedFrames: 0, signed: false };
+  const s = {type: t, hits, pathHit: null, matchedFrames: 0, signed: false};
   if (hits) {
     s.pathHit = new Uint8Array(n);
     for (let i = 1; i < n; i++) s.pathHit[i] = s.pathHit[m.parent[i]] | hits[m.frame[i]];
     for (let f = 0; f < m.frameCount; f++) s.matchedFrames += hits[f];
   }
   const variance = column(), one = column(), weight = column();
-  s.self = column(); s.base = column();
+  s.self = column();
+  s.base = column();
   const now = addRows(m, s, m.rows, onlyHits, s.self, variance, one);
   const old = m.baseRows ? addRows(m, s, m.baseRows, onlyHits, s.base, variance, one) : null;
   for (let i = 0; i < n; i++) weight[i] = m.baseRows ? Math.max(s.self[i], s.base[i], 0) : Math.abs(s.self[i]);
-  s.matchedFlat = now.flatHits; s.matchedCum = now.cumHits;
-  s.total = now.total; s.totalBase = old ? old.total : 0;
+  s.matchedFlat = now.flatHits;
+  s.matchedCum = now.cumHits;
+  s.total = now.total;
+  s.totalBase = old ? old.total : 0;
   s.totalSe = standardError(m, now.variance + (old ? old.variance : 0), Math.max(now.one, old ? old.one : 0));
-  s.cum = sumUp(m, s.self); s.cumBase = sumUp(m, s.base); s.weight = sumUp(m, weight);
+  s.cum = sumUp(m, s.self);
+  s.cumBase = sumUp(m, s.base);
+  s.weight = sumUp(m, weight);
   s.fn = sumFrames(m, s, variance, one);
   return s;
 }
 
 /* The same, remembered until the query changes. */
 function sumsOf(m, t, hits, onlyHits) {
-  if (m.sumsHits !== hits || m.sumsOnly !== onlyHits) { m.sums.clear(); m.sumsHits = hits; m.sumsOnly = onlyHits; }
+  if (m.sumsHits !== hits || m.sumsOnly !== onlyHits) {
+    m.sums.clear();
+    m.sumsHits = hits;
+    m.sumsOnly = onlyHits;
+  }
   if (!m.sums.has(t)) m.sums.set(t, sumType(m, t, hits, onlyHits));
   return m.sums.get(t);
 }
@@ -154,15 +170,19 @@ function sumsOf(m, t, hits, onlyHits) {
 /* The figures of each function, and the error of each box (s.se). */
 function sumFrames(m, s, variance, one) {
   const count = m.frameCount, column = () => new Float64Array(count);
-  const fn = { flat: column(), cum: column(), flatBase: column(), cumBase: column(), flatSe: column(), cumSe: column() };
+  const fn = {flat: column(), cum: column(), flatBase: column(), cumBase: column(), flatSe: column(), cumSe: column()};
   const flatOne = column(), cumOne = column();
   const below = sumUp(m, variance), most = largestBelow(m, one);
   for (let i = 1; i < m.nodeCount; i++) {
     const f = m.frame[i];
-    fn.flat[f] += s.self[i]; fn.flatBase[f] += s.base[i]; fn.flatSe[f] += variance[i];
+    fn.flat[f] += s.self[i];
+    fn.flatBase[f] += s.base[i];
+    fn.flatSe[f] += variance[i];
     flatOne[f] = Math.max(flatOne[f], one[i]);
     if (!m.isFirst[i]) continue;
-    fn.cum[f] += s.cum[i]; fn.cumBase[f] += s.cumBase[i]; fn.cumSe[f] += below[i];
+    fn.cum[f] += s.cum[i];
+    fn.cumBase[f] += s.cumBase[i];
+    fn.cumSe[f] += below[i];
     cumOne[f] = Math.max(cumOne[f], most[i]);
   }
   for (let f = 0; f < count; f++) {
@@ -173,8 +193,8 @@ function sumFrames(m, s, variance, one) {
   return fn;
 }
 
-/* Where each box begins, in units of weight (s.x), how deep it goes below (s.below), children heaviest first (s.child). Made when a
- * sample type is first drawn. */
+/* Where each box begins, in units of weight (s.x), how deep it goes below (s.below), children heaviest first (s.child). Made
+ * when a sample type is first drawn. */
 function layOut(m, s) {
   if (s.x) return;
   const w = s.weight;
@@ -188,18 +208,23 @@ function layOut(m, s) {
     const from = m.childStart[i], to = m.childStart[i + 1];
     if (to - from > 1) s.child.subarray(from, to).sort((a, b) => w[b] - w[a] || a - b);
     let at = s.x[i];
-    for (let c = from; c < to; c++) { s.x[s.child[c]] = at; at += w[s.child[c]]; }
+    for (let c = from; c < to; c++) {
+      s.x[s.child[c]] = at;
+      at += w[s.child[c]];
+    }
   }
 }
 
-/* The neighbours of a function: for each caller (or callee) the cumulative value of the stacks that hold the edge, once each:
- * an edge counts where it does not occur nearer to the root already (openCaller, openCallee: occurrences on the path). Calls of
- * itself are not edges. */
+/* The neighbours of a function: for each caller (or callee) the cumulative value of the stacks that hold the edge, once
+ * each: an edge counts where it does not occur nearer to the root already (openCaller, openCallee: occurrences on the path).
+ * Calls of itself are not edges. */
 function neighbours(m, s, frame) {
   const callers = new Map(), callees = new Map();
   const openCaller = new Int32Array(m.frameCount + 1), openCallee = new Int32Array(m.frameCount + 1);
   const path = [0];
-  const add = (map, f, i) => { if (s.weight[i] !== 0) map.set(f, (map.get(f) || 0) + s.cum[i]); };
+  const add = (map, f, i) => {
+    if (s.weight[i] !== 0) map.set(f, (map.get(f) || 0) + s.cum[i]);
+  };
   const close = (i) => {
     const up = m.frame[m.parent[i]];
     if (up === frame && m.frame[i] === frame) return;
@@ -209,13 +234,17 @@ function neighbours(m, s, frame) {
   for (let i = 1; i < m.nodeCount; i++) {
     while (path[path.length - 1] !== m.parent[i]) close(path.pop());
     const up = m.frame[m.parent[i]];
-    if (up === frame && m.frame[i] === frame) { path.push(i); continue; }
+    if (up === frame && m.frame[i] === frame) {
+      path.push(i);
+      continue;
+    }
     if (m.frame[i] === frame && openCaller[up + 1]++ === 0) add(callers, up, i);
     if (up === frame && openCallee[m.frame[i]]++ === 0) add(callees, m.frame[i], i);
     path.push(i);
   }
-  const sorted = (map) => [...map].map(([f, value]) => ({ frame: f, value })).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-  return { callers: sorted(callers), callees: sorted(callees) };
+  const sorted =
+      (map) => [...map].map(([f, value]) => ({frame: f, value})).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  return {callers: sorted(callers), callees: sorted(callees)};
 }
 
 /* A query -> one byte a frame, or null for the empty query. Throws SyntaxError for a bad expression. */
@@ -224,7 +253,8 @@ function findFrames(m, query, isRegex) {
   const hits = new Uint8Array(m.frameCount);
   const lower = query.toLowerCase();
   const re = isRegex ? new RegExp(query, "iu") : null;
-  for (let f = 0; f < m.frameCount; f++) hits[f] = (re ? re.test(m.name[f]) : m.name[f].toLowerCase().includes(lower)) ? 1 : 0;
+  for (let f = 0; f < m.frameCount; f++)
+    hits[f] = (re ? re.test(m.name[f]) : m.name[f].toLowerCase().includes(lower)) ? 1 : 0;
   return hits;
 }
 
@@ -232,10 +262,15 @@ function findFrames(m, query, isRegex) {
 function formatValue(value, unit) {
   const sign = value < 0 ? "−" : "";
   let v = Math.abs(value);
-  if (unit !== "bytes") return sign + (v >= 100 || Number.isInteger(v) ? Math.round(v).toLocaleString("en-US").replace(/,/g, "\u2009") : v.toPrecision(2));
+  if (unit !== "bytes")
+    return sign +
+        (v >= 100 || Number.isInteger(v) ? Math.round(v).toLocaleString("en-US").replace(/,/g, "\u2009") : v.toPrecision(2));
   const names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
   let k = 0;
-  while (v >= 1023.95 && k < names.length - 1) { v /= 1024; k++; }
+  while (v >= 1023.95 && k < names.length - 1) {
+    v /= 1024;
+    k++;
+  }
   return sign + (k === 0 ? v.toFixed(0) : v >= 100 ? v.toFixed(1) : v.toFixed(2)) + "\u00a0" + names[k];
 }
 
@@ -243,6 +278,6 @@ function formatChange(value, unit) { return value > 0 ? "+" + formatValue(value,
 
 function formatShare(value, total) {
   if (!total) return "–";
-  const share = (100 * value) / Math.abs(total);
-  return (share < 0 ? "−" : "") + (Math.abs(share) >= 9.995 ? Math.abs(share).toFixed(1) : Math.abs(share).toFixed(2)) + "%";
+  const share = Math.abs((100 * value) / total);
+  return (value < 0 ? "−" : "") + share.toFixed(share >= 9.995 ? 1 : 2) + "%";
 }

@@ -13,8 +13,14 @@ function make(tag, className, text) {
 class Table {
   /* onPick(frame, isFinal): a row was chosen; isFinal: by Enter or a double click, "show me". */
   constructor(head, scroll, rows, onPick) {
-    this.head = head; this.scroll = scroll; this.rows = rows; this.onPick = onPick;
-    this.sortBy = ""; this.falling = true; this.picked = -1; this.order = new Int32Array(0);
+    this.head = head;
+    this.scroll = scroll;
+    this.rows = rows;
+    this.onPick = onPick;
+    this.sortBy = "";
+    this.falling = true;
+    this.picked = -1;
+    this.order = new Int32Array(0);
     scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(scroll);
     rows.addEventListener("click", (e) => this.clicked(e, false));
@@ -29,12 +35,16 @@ class Table {
     this.onPick(this.picked, isFinal);
   }
 
-  setModel(m, dotOf) { this.m = m; this.dotOf = dotOf; }
+  setModel(m, dotOf) {
+    this.m = m;
+    this.dotOf = dotOf;
+  }
 
   setSums(s) {
     this.s = s;
     const unit = this.m.types[s.type].unit, fn = s.fn, whole = s.total || s.totalBase;
-    const value = (v) => formatValue(v, unit), share = (v) => formatShare(v, whole), error = (v) => (v > 0 ? "±\u00a0" + formatValue(v, unit) : "");
+    const value = (v) => formatValue(v, unit), share = (v) => formatShare(v, whole),
+          error = (v) => (v > 0 ? "±\u00a0" + formatValue(v, unit) : "");
     const change = (v) => formatChange(v, unit);
     this.columns = [];
     if (this.m.isDiff) {
@@ -62,18 +72,22 @@ class Table {
 
   /* `error`: of a change; beyond twice that it is coloured. */
   column(id, title, values, show, width, className, error) {
-    this.columns.push({ id, title, values, show, width, className: className || "", error: error || null });
+    this.columns.push({id, title, values, show, width, className: className || "", error: error || null});
   }
 
   drawHead() {
-    this.head.replaceChildren(...[...this.columns, { id: "name", title: "Function" }].map((c) => {
+    this.head.replaceChildren(...[...this.columns, {id: "name", title: "Function"}].map((c) => {
       const b = make("button", c.id === "name" ? "text" : "", c.title);
       b.type = "button";
       b.dataset.column = c.id;
       b.setAttribute("role", "columnheader");
       b.setAttribute("aria-sort", this.sortBy !== c.id ? "none" : this.falling ? "descending" : "ascending");
       b.addEventListener("click", () => {
-        if (this.sortBy === c.id) this.falling = !this.falling; else { this.sortBy = c.id; this.falling = c.id !== "name"; }
+        if (this.sortBy === c.id) this.falling = !this.falling;
+        else {
+          this.sortBy = c.id;
+          this.falling = c.id !== "name";
+        }
         this.drawHead();
         this.sort();
       });
@@ -81,9 +95,10 @@ class Table {
     }));
   }
 
-  /* Rows of zero in every column are left out, and with a query those that do not match. Ties: cum, then name, as `top` has it. */
+  /* Rows of zero in every column are left out, and with a query those that do not match. Ties: cum, then name, as `top` has
+   * it. */
   sort() {
-    const { m, s } = this, fn = s.fn, list = [];
+    const {m, s} = this, fn = s.fn, list = [];
     for (let f = 0; f < m.frameCount; f++) {
       if (s.hits && !s.hits[f]) continue;
       if (fn.cum[f] !== 0 || fn.flat[f] !== 0 || fn.cumBase[f] !== 0 || fn.flatBase[f] !== 0) list.push(f);
@@ -105,7 +120,8 @@ class Table {
     if (!this.s || this.scroll.clientHeight === 0) return;
     if (this.order.length === 0) {
       this.rows.style.height = "auto";
-      this.rows.replaceChildren(make("p", "empty", this.s.hits ? "No function matches." : "Nothing to show for this sample type."));
+      this.rows.replaceChildren(
+          make("p", "empty", this.s.hits ? "No function matches." : "Nothing to show for this sample type."));
       return;
     }
     const first = Math.max(0, Math.floor(this.scroll.scrollTop / LINE_PX) - 4);
@@ -116,7 +132,7 @@ class Table {
   }
 
   row(k) {
-    const { m } = this, f = this.order[k];
+    const {m} = this, f = this.order[k];
     const row = make("div", "row");
     row.style.top = k * LINE_PX + "px";
     row.style.setProperty("--dot", this.dotOf(f));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view_page_trend.js - one small chart for each stack whose memory was followed over several dumps (`heapprof view --trend`). */
+ * view_page_trend.js - one small chart for each stack whose memory was followed over several dumps (`heapprof view
+ * --trend`). */
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -7,10 +8,16 @@ function drawTrend(m, place, onPick) {
   const t = m.data.trend;
   const suspects = t.series.filter((x) => x.suspect).length;
   const lead = make("p", "lead");
-  lead.append(make("b", "", suspects === 0 ? "No leak suspect." : suspects === 1 ? "1 leak suspect." : suspects + " leak suspects."));
-  lead.append(` ${t.times_ms.length} dumps over ${formatSpan(t.times_ms[t.times_ms.length - 1] - t.times_ms[0])}; ${t.tested} stacks tested. ` +
-              "A suspect grows at 99.9 % confidence after correction for the number of stacks, and still grows in the last part. " +
-              "The band is one standard error of sampling.");
+  lead.append(make(
+      "b", "",
+      suspects === 0     ? "No leak suspect." :
+          suspects === 1 ? "1 leak suspect." :
+                           suspects + " leak suspects."));
+  lead.append(
+      ` ${t.times_ms.length} dumps over ${formatSpan(t.times_ms[t.times_ms.length - 1] - t.times_ms[0])}; ${
+          t.tested} stacks tested. ` +
+      "A suspect grows at 99.9 % confidence after correction for the number of stacks, and still grows in the last part. " +
+      "The band is one standard error of sampling.");
   place.replaceChildren(lead, ...t.series.map((x) => seriesBlock(m, t, x, onPick)));
 }
 
@@ -28,7 +35,8 @@ function seriesBlock(m, t, x, onPick) {
   rate.append(make("small", "", "± " + formatValue(x.slope_se, "bytes")));
   figures.append(rate);
   if (x.suspect) figures.append(make("span", "badge", "leak suspect"));
-  figures.append(make("p", "note", formatValue(x.values[0], "bytes") + " → " + formatValue(x.values[x.values.length - 1], "bytes")));
+  figures.append(
+      make("p", "note", formatValue(x.values[0], "bytes") + " → " + formatValue(x.values[x.values.length - 1], "bytes")));
   if (x.levels_off) figures.append(make("p", "note", "levels off"));
   if (x.age) figures.append(make("p", "note", "oldest block lives " + x.age));
   const list = make("ol");
@@ -41,7 +49,10 @@ function seriesBlock(m, t, x, onPick) {
     if (count < x.stack.length) {
       const more = make("button", "more", `${x.stack.length - count} more callers`);
       more.type = "button";
-      more.addEventListener("click", (e) => { e.stopPropagation(); fill(x.stack.length); });
+      more.addEventListener("click", (e) => {
+        e.stopPropagation();
+        fill(x.stack.length);
+      });
       list.append(more);
     }
   };
@@ -66,12 +77,14 @@ function chart(times, x) {
   const point = (i, v) => px(i).toFixed(1) + " " + py(v).toFixed(1);
   const up = x.values.map((v, i) => point(i, v + x.errors[i]));
   const down = x.values.map((v, i) => point(i, v - x.errors[i])).reverse();
-  const out = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "bytes in use over time" });
-  out.append(svg("path", { class: "band", d: "M" + up.concat(down).join("L") + "Z" }),
-             svg("path", { class: "curve", d: "M" + x.values.map((v, i) => point(i, v)).join("L") }),
-             svg("circle", { class: "dot", r: 4, cx: px(times.length - 1), cy: py(x.values[x.values.length - 1]) }));
+  const out = svg("svg", {viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "bytes in use over time"});
+  out.append(
+      svg("path", {class: "band", d: "M" + up.concat(down).join("L") + "Z"}),
+      svg("path", {class: "curve", d: "M" + x.values.map((v, i) => point(i, v)).join("L")}),
+      svg("circle", {class: "dot", r: 4, cx: px(times.length - 1), cy: py(x.values[x.values.length - 1])}));
   const title = svg("title", {});
-  title.textContent = x.values.map((v, i) => new Date(times[i]).toISOString().slice(11, 19) + "  " + formatValue(v, "bytes")).join("\n");
+  title.textContent =
+      x.values.map((v, i) => new Date(times[i]).toISOString().slice(11, 19) + "  " + formatValue(v, "bytes")).join("\n");
   out.append(title);
   return out;
 }

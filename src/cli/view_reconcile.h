@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * view_reconcile.h - what a profile's comments say about the memory of the whole process.
  *
- * The library writes lines "heapprof.reconcile key=value key=value ...": bytes in use and their standard error, the allocator's own
- * figures, the resident set. Unknown keys are passed over, a key said twice counts as said last.
+ * The library writes lines "heapprof.reconcile key=value key=value ...": bytes in use and their standard error, the
+ * allocator's own figures, the resident set. Unknown keys are passed over, a key said twice counts as said last.
  */
 #ifndef HP_VIEW_RECONCILE_H
 #define HP_VIEW_RECONCILE_H

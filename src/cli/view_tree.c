@@ -45,7 +45,8 @@ void hp_view_tree_number(const struct hp_view_tree *tree, uint32_t **number_of, 
     uint32_t node = pile[--piled];
     (*node_of)[next] = node;
     (*number_of)[node] = next++;
-    for (uint32_t child = tree->nodes[node].last_child; child != 0; child = tree->nodes[child].previous) pile[piled++] = child;
+    for (uint32_t child = tree->nodes[node].last_child; child != 0; child = tree->nodes[child].previous)
+      pile[piled++] = child;
   }
   free(pile);
 }

@@ -4,8 +4,8 @@
  *   main -> parse -> malloc'er      0 --main--> 1 --parse--> 2 --grow--> 3
  *   main -> serve                             \--serve--> 4
  *
- * Grown by hp_view_tree_child; hp_view_tree_number then gives preorder numbers (a parent before its children, a subtree in one
- * run), which is what the page's sums rely on. No recursion: stacks may be of any depth.
+ * Grown by hp_view_tree_child; hp_view_tree_number then gives preorder numbers (a parent before its children, a subtree in
+ * one run), which is what the page's sums rely on. No recursion: stacks may be of any depth.
  */
 #ifndef HP_VIEW_TREE_H
 #define HP_VIEW_TREE_H

@@ -34,13 +34,15 @@ static struct hp_profile *make_profile(int n) {
     struct hp_function function = {.name = hp_profile_intern(profile, names[i])};
     struct hp_line line = {.function = hp_profile_append_function(profile, &function)};
     uint32_t first = hp_profile_append_line(profile, &line);
-    struct hp_location location = {.address = (uint64_t)(0x1000 * (i + 1)), .mapping = HP_NONE, .first_line = first, .line_count = 1};
+    struct hp_location location = {
+        .address = (uint64_t)(0x1000 * (i + 1)), .mapping = HP_NONE, .first_line = first, .line_count = 1};
     locations[i] = hp_profile_append_location(profile, &location);
   }
   hp_profile_append_sample(profile, locations, 2, (int64_t[]){10 * n, 10000 * n, n, 1000 * n});
   if (n == 1) hp_profile_append_sample(profile, locations + 1, 1, (int64_t[]){5, 500, 5, 500});
   hp_profile_append_comment(profile, "heapprof.lost live_table_full=3 stack_table_full=4");
-  hp_profile_append_comment(profile, "heapprof.reconcile rss_anon_bytes=77 allocator=glibc bad=1x rss_anon_bytes=78 UPPER=1 nan=nan inf=inf");
+  hp_profile_append_comment(
+      profile, "heapprof.reconcile rss_anon_bytes=77 allocator=glibc bad=1x rss_anon_bytes=78 UPPER=1 nan=nan inf=inf");
   hp_profile_append_comment(profile, "heapprof.x{y=\"z\"} a=1");
   hp_profile_append_comment(profile, "something else a=1");
   return profile;
@@ -86,13 +88,15 @@ static struct hp_profile *parse(struct hp_serve_answer *answer) {
 
 static int64_t total(const struct hp_profile *profile, const char *type) {
   int64_t sum = 0;
-  for (size_t i = 0; i < profile->sample_count; i++) sum += hp_profile_value(profile, i, hp_profile_type_find(profile, type));
+  for (size_t i = 0; i < profile->sample_count; i++)
+    sum += hp_profile_value(profile, i, hp_profile_type_find(profile, type));
   return sum;
 }
 
 static void test_heap_and_allocs_differ_in_what_is_shown_first(void **state) {
   (void)state;
-  const char *const paths[][3] = {{"/debug/pprof/heap", "heap", "inuse_space"}, {"/debug/pprof/allocs", "allocs", "alloc_space"}};
+  const char *const paths[][3] = {{"/debug/pprof/heap", "heap", "inuse_space"},
+                                  {"/debug/pprof/allocs", "allocs", "alloc_space"}};
   for (int i = 0; i < 2; i++) {
     struct hp_serve_answer answer = ask("GET", paths[i][0], NULL, NULL);
     assert_int_equal(answer.status, 200);
@@ -202,7 +206,8 @@ static void test_text_keeps_names_on_their_line(void **state) {
   (void)state;
   struct hp_serve_answer answer = ask("GET", "/debug/pprof/heap", NULL, "1");
   assert_string_equal(answer.type, "text/plain; charset=utf-8");
-  static const char start[] = "heap profile: 6: 1500 [15: 10500] @ heapprofile\n1: 1000 [10: 10000] @ 0x1001 0x2001\n#\t0x1000\t";
+  static const char start[] =
+      "heap profile: 6: 1500 [15: 10500] @ heapprofile\n1: 1000 [10: 10000] @ 0x1001 0x2001\n#\t0x1000\t";
   assert_memory_equal(answer.body, start, sizeof start - 1);
   assert_null(strstr(answer.body, "\n# TYPE fake"));
   assert_non_null(strstr(answer.body, "evil\\x0a"));
@@ -214,8 +219,10 @@ static void test_other_requests(void **state) {
   const struct {
     const char *method, *path;
     unsigned status;
-  } cases[] = {{"GET", "/debug/pprof/", 200}, {"GET", "/", 302}, {"GET", "/debug/pprof/heap/", 404}, {"GET", "", 404},
-               {"POST", "/debug/pprof/heap", 405}, {"BREW", "/", 405}, {"POST", "/debug/pprof/symbol", 200}, {"HEAD", "/debug/pprof/", 200}};
+  } cases[] = {{"GET", "/debug/pprof/", 200},        {"GET", "/", 302},
+               {"GET", "/debug/pprof/heap/", 404},   {"GET", "", 404},
+               {"POST", "/debug/pprof/heap", 405},   {"BREW", "/", 405},
+               {"POST", "/debug/pprof/symbol", 200}, {"HEAD", "/debug/pprof/", 200}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     struct hp_serve_answer answer = ask(cases[i].method, cases[i].path, NULL, NULL);
     assert_int_equal(answer.status, cases[i].status);

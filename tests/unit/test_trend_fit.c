@@ -2,8 +2,9 @@
  * test_trend_fit.c - growth of memory is told from luck and from churn (src/cli/trend_fit.h).
  *
  * The simulator is a Poisson sampler of births and deaths: blocks of one stack are born at a rate, sampled with probability
- * p = 1-exp(-s/R), and live exponentially long, so between two dumps the sampled live blocks are thinned binomially and joined by a
- * Poisson number of new ones; the estimate is their number times s/p. Seeds are fixed: a run is the same every time.
+ * p = 1-exp(-s/R), and live exponentially long, so between two dumps the sampled live blocks are thinned binomially and
+ * joined by a Poisson number of new ones; the estimate is their number times s/p. Seeds are fixed: a run is the same every
+ * time.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -43,7 +44,8 @@ static double random_poisson(double mean) {
 }
 
 static double random_binomial(double n, double p) {
-  if (n * p > 500 && n * (1 - p) > 500) return fmin(n, fmax(0, floor(n * p + sqrt(n * p * (1 - p)) * random_normal() + 0.5)));
+  if (n * p > 500 && n * (1 - p) > 500)
+    return fmin(n, fmax(0, floor(n * p + sqrt(n * p * (1 - p)) * random_normal() + 0.5)));
   double hits = 0;
   for (double i = 0; i < n; i++) hits += random_unit() < p;
   return hits;
@@ -51,12 +53,12 @@ static double random_binomial(double n, double p) {
 
 /* One call site. */
 struct site {
-  double size;           /* bytes a block */
-  double births;         /* blocks an hour at load 1 */
-  double life;           /* mean, hours */
-  double fills_by;       /* 0: steady; else births fade with this time constant, hours (a cache that warms up) */
-  double start_up;       /* blocks that are there before the second dump and stay */
-  bool is_old;           /* in its steady state at the first dump */
+  double size;     /* bytes a block */
+  double births;   /* blocks an hour at load 1 */
+  double life;     /* mean, hours */
+  double fills_by; /* 0: steady; else births fade with this time constant, hours (a cache that warms up) */
+  double start_up; /* blocks that are there before the second dump and stay */
+  bool is_old;     /* in its steady state at the first dump */
 };
 
 static double hours[400], bytes[STACKS + 1][400], objects[STACKS + 1][400], load[400];
@@ -76,8 +78,8 @@ static void simulate(const struct site *site, double rate, size_t dumps, double 
   }
 }
 
-/* A server without a leak: churn of all life times, from a millisecond to many times the run, old and young; caches that warm
- * up; permanent start-up structures; a load that wanders by some 10 %. About 200 MB in all. */
+/* A server without a leak: churn of all life times, from a millisecond to many times the run, old and young; caches that
+ * warm up; permanent start-up structures; a load that wanders by some 10 %. About 200 MB in all. */
 static void random_site(struct site *site) {
   memset(site, 0, sizeof *site);
   site->size = floor(exp(random_unit() * log(65536.0 / 16)) * 16);
@@ -156,8 +158,8 @@ static bool is_first(size_t which, size_t count) {
   return true;
 }
 
-/* 1 KiB for every 1000 requests, 2000 requests a second, a dump a minute: 120 KiB a dump among 200 MB of churn. It is first in
- * every list; now and then (at most 3 of 50 runs) the swings of the load keep it from being called a suspect. */
+/* 1 KiB for every 1000 requests, 2000 requests a second, a dump a minute: 120 KiB a dump among 200 MB of churn. It is first
+ * in every list; now and then (at most 3 of 50 runs) the swings of the load keep it from being called a suspect. */
 static void test_planted_leak_is_first_within_20_dumps(void **state) {
   (void)state;
   size_t named = 0;
@@ -190,7 +192,8 @@ static void test_leak_under_churn_of_its_own_stack_is_found(void **state) {
   size_t found = 0;
   for (int run = 0; run < 20; run++) {
     make_times(60, 1);
-    struct site churn = {.size = 1024, .births = 200.0 * 3600, .life = 1 / 3600.0, .is_old = true}, leak = {.size = 1024, .births = 7200, .life = FOREVER};
+    struct site churn = {.size = 1024, .births = 200.0 * 3600, .life = 1 / 3600.0, .is_old = true},
+                leak = {.size = 1024, .births = 7200, .life = FOREVER};
     static double b[400], o[400];
     simulate(&churn, 16384, 60, bytes[0], objects[0]);
     simulate(&leak, 16384, 60, b, o);
@@ -203,8 +206,9 @@ static void test_leak_under_churn_of_its_own_stack_is_found(void **state) {
   assert_true(found >= 18);
 }
 
-/* Blocks that live ten times the run wander like a random walk: the slope's error must say so. With independent errors assumed,
- * four in ten would lie beyond two errors; here one in twenty may (at most 7 in 100, with the luck of 2000 runs). */
+/* Blocks that live ten times the run wander like a random walk: the slope's error must say so. With independent errors
+ * assumed, four in ten would lie beyond two errors; here one in twenty may (at most 7 in 100, with the luck of 2000 runs).
+ */
 static void test_error_of_the_slope_holds_for_long_lived_blocks(void **state) {
   (void)state;
   random_state = 5;
@@ -284,7 +288,8 @@ static void test_dumps_at_one_instant_and_hostile_values_stay_finite(void **stat
   for (size_t k = 0; k < 5; k++) hours[k] = 7;
   assert_int_equal(judge(1, 5, 524288, fits), 0);
   assert_true(fits[0].slope == 0);
-  for (size_t k = 0; k < 5; k++) hours[k] = (double)k * 1e-12, bytes[0][k] = k % 2 == 0 ? 9.2e18 : -9.2e18, objects[0][k] = 0;
+  for (size_t k = 0; k < 5; k++)
+    hours[k] = (double)k * 1e-12, bytes[0][k] = k % 2 == 0 ? 9.2e18 : -9.2e18, objects[0][k] = 0;
   assert_int_equal(judge(1, 5, 524288, fits), 0);
   assert_true(isfinite(fits[0].slope) && !isnan(fits[0].slope_error) && !isnan(fits[0].p_value));
 }
@@ -302,7 +307,9 @@ static void test_student_tail_matches_tables(void **state) {
 
 static void test_holm_steps_down_and_never_falls(void **state) {
   (void)state;
-  struct hp_trend_fit f[3] = {{.p_value = 0.0003, .is_tested = true}, {.p_value = 0.0004, .is_tested = true}, {.p_value = 0.00041, .is_tested = true}};
+  struct hp_trend_fit f[3] = {{.p_value = 0.0003, .is_tested = true},
+                              {.p_value = 0.0004, .is_tested = true},
+                              {.p_value = 0.00041, .is_tested = true}};
   struct hp_trend_fit *order[3] = {&f[0], &f[1], &f[2]};
   assert_int_equal(hp_trend_correct(order, 3), 3);
   assert_true(fabs(f[0].p_adjusted - 0.0009) < 1e-12 && f[0].is_suspect);

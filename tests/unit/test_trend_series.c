@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_trend_series.c - profiles to series: stacks meet across dumps and address spaces, order is that of time, ages are read.
+ * test_trend_series.c - profiles to series: stacks meet across dumps and address spaces, order is that of time, ages are
+ * read.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,9 @@ static void write_dump(int k, const char *path) {
   profile->period = 1;
   profile->time_nanos = 1000000000000000000 + k * INT64_C(60000000000);
   uint64_t base = 0x10000000u + (uint64_t)k * 0x1000000u;
-  struct hp_mapping mapping = {.start = base, .limit = base + 0x100000, .file = hp_profile_intern(profile, "/bin/app"),
+  struct hp_mapping mapping = {.start = base,
+                               .limit = base + 0x100000,
+                               .file = hp_profile_intern(profile, "/bin/app"),
                                .build_id = hp_profile_intern(profile, "abcdef")};
   hp_profile_append_mapping(profile, &mapping);
   uint32_t locations[3];

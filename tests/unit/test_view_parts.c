@@ -31,7 +31,8 @@ static void write_base64(FILE *out, const void *context) { hp_view_base64_write(
 
 static void test_base64_pads_each_length(void **state) {
   (void)state;
-  const char *const cases[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
+  const char *const cases[][2] = {{"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+                                  {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char *text = capture(write_base64, cases[i][0]);
     assert_string_equal(text, cases[i][1]);
@@ -123,7 +124,8 @@ static void test_reconciliation_is_read_tolerantly(void **state) {
   hp_view_reconcile_read(profile, &figures);
   assert_false(figures.has_any);
   hp_profile_append_comment(profile, "heapprof.version 0.1.0");
-  hp_profile_append_comment(profile, "heapprof.reconcile inuse_bytes=100 inuse_se=2.5 unknown=9 rss_anon_bytes=-4 =5 x= rss_file_bytes=junk");
+  hp_profile_append_comment(
+      profile, "heapprof.reconcile inuse_bytes=100 inuse_se=2.5 unknown=9 rss_anon_bytes=-4 =5 x= rss_file_bytes=junk");
   hp_profile_append_comment(profile, "heapprof.reconcile allocator=glibc allocator_inuse_bytes=1e300 profiler_bytes=7");
   hp_view_reconcile_read(profile, &figures);
   assert_true(figures.has_any);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * leak_server.c - a server without a network: requests that allocate and free among a large working set, for the tests of trend.
+ * leak_server.c - a server without a network: requests that allocate and free among a large working set, for the tests of
+ * trend.
  *
  *   leak_server SECONDS LEAK_EVERY     LEAK_EVERY 0: no leak; 1000: 1 KiB is lost at each 1000th request
  *
- * The working set is 100 000 blocks of 16 bytes to 16 KiB (200 MB) held by 40 call paths; each request replaces a few at random, so
- * lives are exponential; a cache fills in the first fifth of the time and then stays.
+ * The working set is 100 000 blocks of 16 bytes to 16 KiB (200 MB) held by 40 call paths; each request replaces a few at
+ * random, so lives are exponential; a cache fills in the first fifth of the time and then stays.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,14 +16,15 @@
 #define SLOTS 100000
 #define CACHE_BYTES 2048
 
-#define SITE(n) \
+#define SITE(n)                                                  \
   static __attribute__((noinline)) void *site_##n(size_t size) { \
-    void *block = malloc(size); \
-    if (block != NULL) memset(block, n, size < 64 ? size : 64); \
-    return block; \
+    void *block = malloc(size);                                  \
+    if (block != NULL) memset(block, n, size < 64 ? size : 64);  \
+    return block;                                                \
   }
-SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7) SITE(8) SITE(9)
-static void *(*const sites[])(size_t) = {site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7, site_8, site_9};
+SITE(0)
+SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7) SITE(8) SITE(9) static void *(*const sites[])(size_t) = {
+    site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7, site_8, site_9};
 
 static __attribute__((noinline)) void *parse_request(unsigned site, size_t size) { return sites[site](size); }
 static __attribute__((noinline)) void *render_page(unsigned site, size_t size) { return sites[site](size); }

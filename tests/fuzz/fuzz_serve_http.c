@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz_serve_http.c - libFuzzer: any bytes sent to the port of heapprof serve. The profiles it answers with are made here.
+ *
+ * What must hold: the connection ends, whatever was sent; the server goes on answering (asked after each input). ASan and
+ * UBSan watch. clang -fsanitize=fuzzer,address,undefined ...; run with seeds/serve_http as the corpus.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve_answer.h"
+#include "serve_http.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct hp_serve serve;
+static struct sockaddr_in address = {.sin_family = AF_INET};
+
+static int make_profile(void *context, struct hp_profile **out, struct hp_error *error) {
+  (void)context, (void)error;
+  struct hp_profile *profile = hp_profile_new();
+  hp_profile_append_type(profile, "inuse_space", "bytes");
+  struct hp_location location = {.address = 1, .mapping = HP_NONE};
+  uint32_t at = hp_profile_append_location(profile, &location);
+  hp_profile_append_sample(profile, &at, 1, (int64_t[]){5});
+  *out = profile;
+  return 0;
+}
+
+static void start(void) {
+  struct hp_error error;
+  hp_serve_init(&serve, make_profile, NULL);
+  serve.delta_seconds_max = 1;
+  struct hp_serve_http *http = hp_serve_http_start(&serve, "127.0.0.1:0", &error);
+  if (http == NULL) abort();
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons((uint16_t)atoi(strrchr(hp_serve_http_address(http), ':') + 1));
+}
+
+/* Sends and reads to the end; the first bytes of the answer. */
+static size_t ask(const void *data, size_t size, char *answer, size_t room) {
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) abort();
+  if (send(fd, data, size, MSG_NOSIGNAL) < 0) size = 0; /* refused half way: fine */
+  shutdown(fd, SHUT_WR);
+  size_t got = 0;
+  char rest[4096];
+  for (ssize_t n; (n = recv(fd, rest, sizeof rest, 0)) > 0;) {
+    size_t take = got < room ? (size_t)n < room - got ? (size_t)n : room - got : 0;
+    memcpy(answer + got, rest, take);
+    got += take;
+  }
+  close(fd);
+  return got;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const char probe[] = "GET /debug/pprof/ HTTP/1.0\r\n\r\n";
+  char answer[64];
+  if (address.sin_port == 0) start();
+  ask(data, size, answer, sizeof answer);
+  if (ask(probe, sizeof probe - 1, answer, sizeof answer) < 12 || memcmp(answer + 9, "200", 3) != 0) abort();
+  return 0;
+}
