@@ -19,6 +19,7 @@ static struct hp_lock cache_lock;
 static struct hp_rule_table *real_table; /* NULL before the first insert; all below: under the lock */
 static uint32_t evictions;               /* since the table was made */
 static uint32_t suspensions;
+static uint32_t flushed_deaths; /* the deaths that the last flush came after */
 static size_t cache_bytes;
 
 static size_t entry_count(const struct hp_rule_table *table) { return table->index_mask + 1; }
@@ -90,7 +91,8 @@ void hp_rule_cache_insert(uintptr_t key, uint64_t rule, uint32_t generation) {
   hp_lock_release(&cache_lock);
 }
 
-static void flush_locked(void) {
+static void flush_locked(uint32_t deaths) {
+  flushed_deaths = deaths;
   hp_store_release(&hp_rule_cache.generation, hp_rule_cache.generation + 1);
   if (real_table == NULL) return;
   for (size_t i = 0; i < entry_count(real_table); i++) {
@@ -99,23 +101,22 @@ static void flush_locked(void) {
   }
 }
 
-void hp_rule_cache_flush(void) {
+void hp_rule_cache_flush(uint32_t deaths) {
   hp_lock_acquire(&cache_lock);
-  flush_locked();
+  flush_locked(deaths);
   hp_lock_release(&cache_lock);
 }
 
 void hp_rule_cache_suspend(void) {
   hp_lock_acquire(&cache_lock);
   suspensions++;
-  hp_store_release(&hp_rule_cache.generation, hp_rule_cache.generation + 1);
   __atomic_store_n(&hp_rule_cache.current, &hp_rule_table_empty, __ATOMIC_SEQ_CST);
   hp_lock_release(&cache_lock);
 }
 
-void hp_rule_cache_resume(void) {
+void hp_rule_cache_resume(uint32_t deaths) {
   hp_lock_acquire(&cache_lock);
-  flush_locked();
+  if (deaths != flushed_deaths) flush_locked(deaths);
   if (--suspensions == 0 && real_table != NULL) hp_store_release(&hp_rule_cache.current, real_table);
   hp_lock_release(&cache_lock);
 }

@@ -103,7 +103,7 @@ static HP_NOINLINE uint64_t read_rule(struct walk *walk, uintptr_t key) {
   const struct hp_module *module = hp_modules_note(key - HP_PC_STEP, &died);
   if (died) {
     walk->flags |= HP_UNWIND_MODULES_DIED;
-    hp_rule_cache_flush();
+    hp_rule_cache_flush(hp_modules_epoch());
     walk->generation = hp_rule_cache_generation();
   }
   if (module == NULL) return hp_rule_make_other(HP_RULE_NO_OBJECT);
@@ -492,13 +492,13 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
 
 /* ---- the rest of the interface ---- */
 
-void hp_unwind_flush(void) { hp_rule_cache_flush(); }
+void hp_unwind_flush(void) { hp_rule_cache_flush(hp_modules_epoch()); }
 
 void hp_unwind_before_unload(void) { hp_rule_cache_suspend(); }
 
 bool hp_unwind_after_unload(void) {
   bool died = hp_modules_check() != 0;
-  hp_rule_cache_resume();
+  hp_rule_cache_resume(hp_modules_epoch());
   return died;
 }
 

@@ -41,7 +41,7 @@ static void test_key_is_compared_whole(void **state) {
 
 static void test_keys_of_one_index_have_two_places(void **state) {
   (void)state;
-  hp_rule_cache_flush();
+  hp_rule_cache_flush(0);
   insert(KEY, some_rule);
   insert(KEY + 0x1000000, some_rule * 2);
   assert_int_equal(find(KEY), some_rule);
@@ -76,7 +76,7 @@ static void test_flush_forgets_and_late_inserts_are_refused(void **state) {
   (void)state;
   uint32_t generation = hp_rule_cache_generation();
   insert(KEY, some_rule);
-  hp_rule_cache_flush();
+  hp_rule_cache_flush(0);
   assert_int_equal(find(KEY), 0);
   hp_rule_cache_insert(KEY, some_rule, generation); /* read before the flush */
   assert_int_equal(find(KEY), 0);
@@ -89,15 +89,33 @@ static void test_nothing_is_kept_or_found_during_an_unload(void **state) {
   insert(KEY, some_rule);
   hp_rule_cache_suspend();
   assert_true(hp_rule_table_is_empty(hp_rule_table_load()));
-  insert(KEY, some_rule);
+  insert(KEY + 1 * HP_PC_STEP, some_rule);
   assert_int_equal(find(KEY), 0);
   hp_rule_cache_suspend(); /* another thread's */
-  hp_rule_cache_resume();
+  hp_rule_cache_resume(0);
   assert_true(hp_rule_table_is_empty(hp_rule_table_load()));
-  insert(KEY, some_rule);
-  hp_rule_cache_resume();
+  insert(KEY + 1 * HP_PC_STEP, some_rule);
+  hp_rule_cache_resume(0);
   assert_false(hp_rule_table_is_empty(hp_rule_table_load()));
+  assert_int_equal(find(KEY + 1 * HP_PC_STEP), 0);
+}
+
+static void test_only_a_death_empties_the_cache(void **state) {
+  (void)state;
+  uint32_t generation = hp_rule_cache_generation();
+  insert(KEY, some_rule);
+  hp_rule_cache_suspend();
+  hp_rule_cache_resume(0);
+  assert_int_equal(find(KEY), some_rule);
+  assert_int_equal(hp_rule_cache_generation(), generation);
+  hp_rule_cache_suspend();
+  hp_rule_cache_resume(1);
   assert_int_equal(find(KEY), 0);
+  insert(KEY, some_rule);
+  hp_rule_cache_suspend();
+  hp_rule_cache_resume(1);
+  assert_int_equal(find(KEY), some_rule);
+  assert_int_not_equal(hp_rule_cache_generation(), generation);
 }
 
 static uint64_t wrong_rules;
@@ -111,7 +129,7 @@ static void *insert_and_find(void *seed) {
     uint64_t found = find(key);
     if (found != 0 && found != rule) hp_add_relaxed(&wrong_rules, 1);
     if (found == 0) insert(key, rule);
-    if (i % 5000 == 0) hp_rule_cache_flush();
+    if (i % 5000 == 0) hp_rule_cache_flush(0);
   }
   return NULL;
 }
@@ -133,6 +151,7 @@ int main(void) {
       cmocka_unit_test(test_cache_grows_with_what_is_in_use),
       cmocka_unit_test(test_flush_forgets_and_late_inserts_are_refused),
       cmocka_unit_test(test_nothing_is_kept_or_found_during_an_unload),
+      cmocka_unit_test(test_only_a_death_empties_the_cache),
       cmocka_unit_test(test_readers_never_see_half_an_entry),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
