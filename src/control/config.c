@@ -212,6 +212,7 @@ void hp_config_read(struct hp_config *c, char *const *environment, hp_config_com
             "is no number of bytes from 0 to 1024g (suffixes k, m, g); using 512k", &c->sample_rate_bytes);
   static char kept_out_template[KEPT_PATH_BYTES];
   const char *text = hp_config_find(environment, "HEAPPROF_OUT");
+  c->out_is_chosen = text != NULL;
   if (text != NULL) c->out_template = keep_path(kept_out_template, text);
   text = hp_config_find(environment, "HEAPPROF_SIGNAL");
   c->signal_is_chosen = text != NULL && hp_config_parse_signal(text, &c->signal);

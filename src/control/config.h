@@ -12,6 +12,7 @@ enum hp_log_level { HP_LOG_OFF, HP_LOG_ERROR, HP_LOG_WARN, HP_LOG_INFO, HP_LOG_D
 struct hp_config {
   uint64_t sample_rate_bytes;
   const char *out_template;     /* as given: may be relative, may end in '/' */
+  bool out_is_chosen;           /* HEAPPROF_OUT named it */
   int signal;                   /* 0: none */
   bool signal_is_chosen;        /* HEAPPROF_SIGNAL named it */
   uint64_t period_nanos;        /* 0: none */
