@@ -6,10 +6,20 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "object_list.h"
+
 enum { HP_OBJECT_PAGE = 4096 };
 
-/* Weak: the library loads with an older libc. */
+/* Weak: the library loads with an older libc. HP_WITHOUT_DL_FIND_OBJECT: as if this one were older (tests). */
 extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
+
+static bool has_loader_answer(void) {
+#ifdef HP_WITHOUT_DL_FIND_OBJECT
+  return false;
+#else
+  return &_dl_find_object != NULL;
+#endif
+}
 
 /* The loader gives only the segment around the address when the segments of the program leave gaps between them (it maps
  * libraries without, the kernel maps the program); the headers may then lie elsewhere: the kernel says where. */
@@ -36,7 +46,8 @@ static void complete_program(struct hp_object *object) {
 
 bool hp_object_find(uintptr_t address, struct hp_object *out) {
   struct dl_find_object found;
-  if (&_dl_find_object == NULL || _dl_find_object((void *)address, &found) != 0) return false;
+  if (!has_loader_answer()) return hp_object_list_find(address, out);
+  if (_dl_find_object((void *)address, &found) != 0) return false;
   *out = (struct hp_object){.map_start = (uintptr_t)found.dlfo_map_start,
                             .map_end = (uintptr_t)found.dlfo_map_end,
                             .eh_frame_hdr = found.dlfo_eh_frame,
@@ -45,9 +56,22 @@ bool hp_object_find(uintptr_t address, struct hp_object *out) {
 }
 
 void hp_object_describe(struct hp_object *object) {
+  if (object->name != NULL) return; /* the list gives everything */
   const struct link_map *map = object->link_map;
   object->name = map->l_name != NULL ? map->l_name : "";
   object->load_bias = map->l_addr;
   object->dynamic = map->l_ld;
   if (object->name[0] == 0) complete_program(object);
+}
+
+void hp_object_find_refresh(void) {
+  if (!has_loader_answer()) hp_object_list_refresh();
+}
+
+void hp_object_find_suspend(void) {
+  if (!has_loader_answer()) hp_object_list_suspend();
+}
+
+void hp_object_find_resume(void) {
+  if (!has_loader_answer()) hp_object_list_resume();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * object_find.h - asks the loader which object holds an address, without its lock.
  *
- * _dl_find_object (glibc 2.35) is lock-free and async-signal-safe. Where it is missing nothing is found, and stacks consist of
- * their first frames only. Any thread. errno untouched. */
+ * _dl_find_object (glibc 2.35) is lock-free and async-signal-safe. Where it is missing, object_list.h stands in.
+ * Any thread. errno untouched. */
 #ifndef HP_OBJECT_FIND_H
 #define HP_OBJECT_FIND_H
 
@@ -27,5 +27,12 @@ bool hp_object_find(uintptr_t address, struct hp_object *out);
 
 /* Completes what hp_object_find gave. Only for an object that cannot go away meanwhile: a frame of it is on the stack. */
 void hp_object_describe(struct hp_object *object);
+
+/* Where the program has just come back from the loader (start-up, dlopen), outside of malloc and of handlers; nothing to do
+ * where the loader answers by itself. */
+void hp_object_find_refresh(void);
+/* Around a dlclose. */
+void hp_object_find_suspend(void);
+void hp_object_find_resume(void);
 
 #endif

@@ -494,9 +494,15 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
 
 void hp_unwind_flush(void) { hp_rule_cache_flush(hp_modules_epoch()); }
 
-void hp_unwind_before_unload(void) { hp_rule_cache_suspend(); }
+void hp_unwind_after_load(void) { hp_object_find_refresh(); }
+
+void hp_unwind_before_unload(void) {
+  hp_rule_cache_suspend();
+  hp_object_find_suspend();
+}
 
 bool hp_unwind_after_unload(void) {
+  hp_object_find_resume();
   bool died = hp_modules_check() != 0;
   hp_rule_cache_resume(hp_modules_epoch());
   return died;
