@@ -41,19 +41,21 @@ static inline bool hp_arch_is_after_call(const uint8_t before[8]) {
 }
 /* The kernel's signal restorer: mov $15, %rax; syscall. */
 enum { HP_RESTORER_BYTES = 9 };
-#define HP_RESTORER_CODE {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00, 0x0F, 0x05}
+#define HP_RESTORER_CODE \
+  { 0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00, 0x0F, 0x05 }
 
 /* Fills regs[] with the callee-saved registers as they are here, `known` with a bit for each, `pc` with this place. */
-#define HP_ARCH_CAPTURE(regs, known, pc)                                                                          \
-  do {                                                                                                        \
-    uintptr_t pc_;                                                                                            \
-    __asm__ volatile("movq %%rbx, 24(%1)\n\tmovq %%rbp, 48(%1)\n\tmovq %%rsp, 56(%1)\n\tmovq %%r12, 96(%1)\n\t" \
-                     "movq %%r13, 104(%1)\n\tmovq %%r14, 112(%1)\n\tmovq %%r15, 120(%1)\n\tleaq 1f(%%rip), %0\n1:"  \
-                     : "=&r"(pc_)                                                                             \
-                     : "r"(regs)                                                                              \
-                     : "memory");                                                                             \
-    (pc) = pc_;                                                                                  \
-    (known) = 1u << 3 | 1u << HP_REG_FP | 1u << HP_REG_SP | 0xFu << 12;                     \
+#define HP_ARCH_CAPTURE(regs, known, pc)                                                              \
+  do {                                                                                                \
+    uintptr_t pc_;                                                                                    \
+    __asm__ volatile(                                                                                 \
+        "movq %%rbx, 24(%1)\n\tmovq %%rbp, 48(%1)\n\tmovq %%rsp, 56(%1)\n\tmovq %%r12, 96(%1)\n\t"    \
+        "movq %%r13, 104(%1)\n\tmovq %%r14, 112(%1)\n\tmovq %%r15, 120(%1)\n\tleaq 1f(%%rip), %0\n1:" \
+        : "=&r"(pc_)                                                                                  \
+        : "r"(regs)                                                                                   \
+        : "memory");                                                                                  \
+    (pc) = pc_;                                                                                       \
+    (known) = 1u << 3 | 1u << HP_REG_FP | 1u << HP_REG_SP | 0xFu << 12;                               \
   } while (0)
 
 #elif defined(__aarch64__)
@@ -90,20 +92,22 @@ static inline bool hp_arch_is_after_call(const uint8_t before[8]) {
 }
 /* mov x8, #139; svc #0 */
 enum { HP_RESTORER_BYTES = 8 };
-#define HP_RESTORER_CODE {0x68, 0x11, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4}
+#define HP_RESTORER_CODE \
+  { 0x68, 0x11, 0x80, 0xD2, 0x01, 0x00, 0x00, 0xD4 }
 
-#define HP_ARCH_CAPTURE(regs, known, pc)                                                                      \
-  do {                                                                                                    \
-    uintptr_t pc_, sp_;                                                                                   \
-    __asm__ volatile("stp x19, x20, [%2, #152]\n\tstp x21, x22, [%2, #168]\n\tstp x23, x24, [%2, #184]\n\t" \
-                     "stp x25, x26, [%2, #200]\n\tstp x27, x28, [%2, #216]\n\tstr x29, [%2, #232]\n\t"      \
-                     "mov %1, sp\n\tadr %0, 1f\n1:"                                                       \
-                     : "=&r"(pc_), "=&r"(sp_)                                                             \
-                     : "r"(regs)                                                                          \
-                     : "memory");                                                                         \
-    (regs)[HP_REG_SP] = sp_;                                                                              \
-    (pc) = pc_;                                                                              \
-    (known) = 0x7FFu << 19 | 1u << HP_REG_SP;                                           \
+#define HP_ARCH_CAPTURE(regs, known, pc)                                                       \
+  do {                                                                                         \
+    uintptr_t pc_, sp_;                                                                        \
+    __asm__ volatile(                                                                          \
+        "stp x19, x20, [%2, #152]\n\tstp x21, x22, [%2, #168]\n\tstp x23, x24, [%2, #184]\n\t" \
+        "stp x25, x26, [%2, #200]\n\tstp x27, x28, [%2, #216]\n\tstr x29, [%2, #232]\n\t"      \
+        "mov %1, sp\n\tadr %0, 1f\n1:"                                                         \
+        : "=&r"(pc_), "=&r"(sp_)                                                               \
+        : "r"(regs)                                                                            \
+        : "memory");                                                                           \
+    (regs)[HP_REG_SP] = sp_;                                                                   \
+    (pc) = pc_;                                                                                \
+    (known) = 0x7FFu << 19 | 1u << HP_REG_SP;                                                  \
   } while (0)
 #else
 #error "heapprof knows x86_64 and aarch64"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * cfi.h - reads .eh_frame: from an address to the rules that lead from its frame to the caller's.
  *
- * Invariants  reads only inside [lo, hi) of its tables, whatever bytes are there; every loop is bounded by them or by a limit.
- *             The tables are hostile input: a bad one gives HP_CFI_CORRUPT, never a fault.
- * Callers     unwinder (rule misses), slow_step, the fuzzer. Pure functions: any thread, async-signal-safe, no memory. */
+ * Invariants  reads only inside [lo, hi) of its tables, whatever bytes are there; every loop is bounded by them or by a
+ * limit. The tables are hostile input: a bad one gives HP_CFI_CORRUPT, never a fault. Callers     unwinder (rule misses),
+ * slow_step, the fuzzer. Pure functions: any thread, async-signal-safe, no memory. */
 #ifndef HP_CFI_H
 #define HP_CFI_H
 
@@ -30,8 +30,8 @@ enum hp_cfi_kind {
 
 /* One row of the table: the state of a frame at one address. */
 struct hp_cfi_row {
-  int32_t cfa_value;  /* offset, or place of the expression after tables->lo */
-  uint8_t cfa_reg;    /* when the CFA is register + offset */
+  int32_t cfa_value; /* offset, or place of the expression after tables->lo */
+  uint8_t cfa_reg;   /* when the CFA is register + offset */
   bool cfa_is_expression;
   bool is_signal_frame;
   uint8_t ra_reg; /* return address column; below HP_REG_COUNT */

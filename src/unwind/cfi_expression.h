@@ -4,8 +4,8 @@
  * Symbolic evaluation knows only the address; a result is a constant, sp + n, fp + n, or what lies at one of those, + n. It
  * turns the expressions that compilers and linkers emit (realigned stacks, PLT stubs, the signal restorer) into rules that
  * can be cached.
- * Invariants  at most HP_EXPRESSION_STEPS_MAX operations and HP_EXPRESSION_DEPTH_MAX values; memory is read only through `read`.
- * Pure; async-signal-safe. */
+ * Invariants  at most HP_EXPRESSION_STEPS_MAX operations and HP_EXPRESSION_DEPTH_MAX values; memory is read only through
+ * `read`. Pure; async-signal-safe. */
 #ifndef HP_CFI_EXPRESSION_H
 #define HP_CFI_EXPRESSION_H
 
@@ -31,8 +31,8 @@ struct hp_expression_value {
 };
 
 struct hp_expression_input {
-  const struct hp_registers *registers; /* NULL: symbolic */
-  uintptr_t pc;                         /* of the frame, for expressions that name it */
+  const struct hp_registers *registers;                           /* NULL: symbolic */
+  uintptr_t pc;                                                   /* of the frame, for expressions that name it */
   bool (*read)(void *context, uintptr_t address, uintptr_t *out); /* not used when symbolic */
   void *context;
 };

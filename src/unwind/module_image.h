@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * module_image.h - what the program headers of a loaded object say, read from its mapping.
  *
- * Invariants  reads only the headers (in the first page of the object, if not known from elsewhere) and the PT_LOAD segments that its headers describe inside
- *             [map_start, map_end); headers that contradict themselves give an image without text, notes and tables.
- * Callers     modules.c, the fuzzer. Pure functions over mapped memory: any thread, async-signal-safe. */
+ * Invariants  reads only the headers (in the first page of the object, if not known from elsewhere) and the PT_LOAD segments
+ * that its headers describe inside [map_start, map_end); headers that contradict themselves give an image without text,
+ * notes and tables. Callers     modules.c, the fuzzer. Pure functions over mapped memory: any thread, async-signal-safe. */
 #ifndef HP_MODULE_IMAGE_H
 #define HP_MODULE_IMAGE_H
 
@@ -16,7 +16,7 @@ enum { HP_BUILD_ID_MAX = 64 };
 struct hp_module_image {
   uintptr_t text_start; /* first to last executable segment, in pages of 4 KiB */
   uintptr_t text_end;
-  uint64_t text_offset; /* file offset of text_start */
+  uint64_t text_offset;        /* file offset of text_start */
   struct hp_cfi_tables tables; /* the readable segment that holds .eh_frame_hdr */
   uint8_t build_id_size;
   uint8_t build_id[HP_BUILD_ID_MAX];

@@ -63,7 +63,8 @@ static uint32_t mark_dead_locked(struct hp_module *module, uint32_t epoch) {
 static bool bury_overlapping_locked(const struct hp_object *object) {
   uint32_t epoch = 0;
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
-    if (is_alive(module) && !module->is_executable && module->map_start < object->map_end && object->map_start < module->map_end) {
+    if (is_alive(module) && !module->is_executable && module->map_start < object->map_end &&
+        object->map_start < module->map_end) {
       epoch = mark_dead_locked(module, epoch);
     }
   }
@@ -144,15 +145,16 @@ const struct hp_module *hp_modules_find(uintptr_t pc, uint32_t epoch) {
   return NULL;
 }
 
-/* Other threads may be unloading any of them, so nothing is looked into: another library at exactly the place of one that has
- * gone passes for it here, and is told apart when a frame of it is seen (hp_modules_note). The program does not go. */
+/* Other threads may be unloading any of them, so nothing is looked into: another library at exactly the place of one that
+ * has gone passes for it here, and is told apart when a frame of it is seen (hp_modules_note). The program does not go. */
 uint32_t hp_modules_check(void) {
   uint32_t epoch = 0;
   hp_lock_acquire(&modules_lock);
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
     struct hp_object object;
     if (!is_alive(module) || module->is_executable) continue;
-    if (!hp_object_find(module->text_start, &object) || !is_same_place(module, &object)) epoch = mark_dead_locked(module, epoch);
+    if (!hp_object_find(module->text_start, &object) || !is_same_place(module, &object))
+      epoch = mark_dead_locked(module, epoch);
   }
   hp_lock_release(&modules_lock);
   return epoch;

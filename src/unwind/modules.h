@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * modules.h - the loaded objects that were seen on a sampled stack, remembered after they are unloaded.
  *
- * Invariants  a module is never forgotten and never moves; alive modules do not overlap. `died` is 0 while it is loaded, else
- *             the epoch at which it was found gone; epochs count death events from 1. A stack that was closed at epoch E
+ * Invariants  a module is never forgotten and never moves; alive modules do not overlap. `died` is 0 while it is loaded,
+ * else the epoch at which it was found gone; epochs count death events from 1. A stack that was closed at epoch E
  *             (record/stack_table.h) belongs to the modules with born < E <= died (or died == 0), the newest of them.
  *             The same file loaded again at the same address with the same build id is the same module: it lives again.
  * Callers     the unwinder registers (at the first pc in a module, while a frame of it is on the stack, so it is loaded);
@@ -21,11 +21,11 @@ struct hp_module {
   uintptr_t map_end;
   uintptr_t text_start; /* first to last executable PT_LOAD, page aligned */
   uintptr_t text_end;
-  uint64_t text_offset; /* file offset of text_start */
-  uintptr_t load_bias;  /* address = ELF virtual address + bias */
-  uint32_t index;       /* 0, 1, 2, ... in order of registration */
-  uint32_t born;        /* deaths epoch when registered */
-  uint32_t died;        /* atomic; 0: loaded */
+  uint64_t text_offset;  /* file offset of text_start */
+  uintptr_t load_bias;   /* address = ELF virtual address + bias */
+  uint32_t index;        /* 0, 1, 2, ... in order of registration */
+  uint32_t born;         /* deaths epoch when registered */
+  uint32_t died;         /* atomic; 0: loaded */
   uint8_t build_id_size; /* 0: none */
   uint8_t build_id[HP_BUILD_ID_MAX];
   bool is_executable; /* the program itself (its path is /proc/self/exe's) */

@@ -21,8 +21,8 @@ struct hp_object {
   unsigned header_count;
 };
 
-/* Which object holds the address? What the loader published; nothing of the object itself is touched, which another thread may
- * be unloading. */
+/* Which object holds the address? What the loader published; nothing of the object itself is touched, which another thread
+ * may be unloading. */
 bool hp_object_find(uintptr_t address, struct hp_object *out);
 
 /* Completes what hp_object_find gave. Only for an object that cannot go away meanwhile: a frame of it is on the stack. */

@@ -9,13 +9,14 @@
 
 enum { HP_OBJECT_LIST_FIRST = 64, HP_OBJECT_LIST_PAGE = 4096 };
 
-static struct hp_lock list_lock; /* of writers; not held while the loader is asked, which may wait for a thread that waits for us */
+static struct hp_lock
+    list_lock; /* of writers; not held while the loader is asked, which may wait for a thread that waits for us */
 static struct {
   uint32_t sequence;  /* atomic; odd: being changed */
   uint32_t suspended; /* atomic */
   uint32_t count;     /* atomic, as are the next one and, word by word, what it points at */
   struct hp_object *objects;
-  uint32_t capacity;         /* writers only */
+  uint32_t capacity;          /* writers only */
   unsigned long long changes; /* of the loader's list when this one was taken; writers only */
 } list;
 
@@ -41,7 +42,8 @@ bool hp_object_list_find(uintptr_t address, struct hp_object *out) {
   bool found = false;
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   if (hp_load_acquire(&list.suspended) != 0) return false;
-  if ((sequence & 1) != 0 || hp_load_relaxed(&list.sequence) != sequence) return false; /* objects and count belong together */
+  if ((sequence & 1) != 0 || hp_load_relaxed(&list.sequence) != sequence)
+    return false; /* objects and count belong together */
   for (uint32_t i = 0; i < count && !found; i++) {
     if (address < hp_load_relaxed(&objects[i].map_start) || address >= hp_load_relaxed(&objects[i].map_end)) continue;
     copy_object(out, &objects[i]);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * object_list.h - the loaded objects as dl_iterate_phdr tells them, for C libraries without _dl_find_object (glibc < 2.35).
  *
- * dl_iterate_phdr takes the loader's lock, so the list is made where the program itself is in the loader's hands: at start, after
- * dlopen, after dlclose; between the two ends of a dlclose it is empty. An object that came by another way is not in it, and
- * stacks end there.
- * Invariants  readers take no lock: a sequence number is odd while the list changes, and a reader that saw a change finds nothing.
- * Memory      private heap; a list that grew leaves the old one behind (they double). */
+ * dl_iterate_phdr takes the loader's lock, so the list is made where the program itself is in the loader's hands: at start,
+ * after dlopen, after dlclose; between the two ends of a dlclose it is empty. An object that came by another way is not in
+ * it, and stacks end there. Invariants  readers take no lock: a sequence number is odd while the list changes, and a reader
+ * that saw a change finds nothing. Memory      private heap; a list that grew leaves the old one behind (they double). */
 #ifndef HP_OBJECT_LIST_H
 #define HP_OBJECT_LIST_H
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * remembered.h - each thread's last recorded walk, so that the next one need not walk what has not changed.
  *
- * A walk is a function of the state at a frame (pc, sp, frame register), of the rules, and of the words the frames above load:
- * return addresses and saved frame registers. If a frame's state equals a remembered one and a slot still holds what it held,
- * the next frame's state is the remembered one, exactly. Comparing slots is independent loads; walking is a chain of them.
+ * A walk is a function of the state at a frame (pc, sp, frame register), of the rules, and of the words the frames above
+ * load: return addresses and saved frame registers. If a frame's state equals a remembered one and a slot still holds what
+ * it held, the next frame's state is the remembered one, exactly. Comparing slots is independent loads; walking is a chain
+ * of them.
  *
  *   entry i: state of a frame (key, sp, fp), and the step from it: cfa, fp_words
  *   linked to entry i + 1 when that one's sp is the cfa; entries ascend by sp; after the last one stands sp = UINTPTR_MAX
  *
- * Invariants  all entries lie on the thread's own stack (stack_bounds.h): between a live sp and its end everything is mapped,
- *             so slots are read unchecked. An entry whose step was not a plain one has cfa 0 and links to nothing.
- *             A record is good for one generation of the rules; it is neither made nor used while an unload is under way.
- * Threads     a record belongs to the thread whose thread pointer it is filed under: two live threads never share one. A thread
- *             that reuses a dead one's thread pointer takes over its record, which is as good as any (it is verified anyway).
- * Memory      private heap, 8 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without.
- * Signals     not re-entered (callers' section). Fork: the child's thread has the same thread pointer. */
+ * Invariants  all entries lie on the thread's own stack (stack_bounds.h): between a live sp and its end everything is
+ * mapped, so slots are read unchecked. An entry whose step was not a plain one has cfa 0 and links to nothing. A record is
+ * good for one generation of the rules; it is neither made nor used while an unload is under way. Threads     a record
+ * belongs to the thread whose thread pointer it is filed under: two live threads never share one. A thread that reuses a
+ * dead one's thread pointer takes over its record, which is as good as any (it is verified anyway). Memory      private
+ * heap, 8 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without. Signals     not
+ * re-entered (callers' section). Fork: the child's thread has the same thread pointer. */
 #ifndef HP_REMEMBERED_H
 #define HP_REMEMBERED_H
 
@@ -60,7 +61,8 @@ void hp_remembered_claim(struct hp_remembered_own *own);
 /* This thread's record, or NULL. */
 static inline struct hp_remembered *hp_remembered_get(void) {
   struct hp_remembered_own *own = &hp_remembered_tls;
-  if (HP_UNLIKELY(own->record == NULL && own->walks <= HP_REMEMBERED_FIRST_WALK) && own->walks++ == HP_REMEMBERED_FIRST_WALK) {
+  if (HP_UNLIKELY(own->record == NULL && own->walks <= HP_REMEMBERED_FIRST_WALK) &&
+      own->walks++ == HP_REMEMBERED_FIRST_WALK) {
     hp_remembered_claim(own);
   }
   return own->record;

@@ -4,8 +4,8 @@
 
 #include "cfi_expression.h"
 
-static bool evaluate(const struct hp_cfi_tables *tables, int32_t place, uintptr_t pc, const struct hp_expression_value *initial,
-                     struct hp_expression_value *out) {
+static bool evaluate(const struct hp_cfi_tables *tables, int32_t place, uintptr_t pc,
+                     const struct hp_expression_value *initial, struct hp_expression_value *out) {
   struct hp_expression_input input = {.registers = NULL, .pc = pc};
   struct hp_byte_reader expression = {.at = tables->lo + place, .end = tables->hi, .failed = false};
   return hp_expression_evaluate(expression, &input, initial, out);

@@ -16,9 +16,9 @@
 #include "compiler.h"
 
 enum hp_rule_kind {
-  HP_RULE_SP = 0,        /* CFA = sp + bytes */
-  HP_RULE_FP = 1,        /* CFA = fp + bytes */
-  HP_RULE_SP_OWN = 2,    /* the same in heapprof's own text: the frame is not reported */
+  HP_RULE_SP = 0,     /* CFA = sp + bytes */
+  HP_RULE_FP = 1,     /* CFA = fp + bytes */
+  HP_RULE_SP_OWN = 2, /* the same in heapprof's own text: the frame is not reported */
   HP_RULE_FP_OWN = 3,
   HP_RULE_FP_MEMORY = 4, /* CFA = *(fp - bytes), saved fp at *fp: gcc's realigned frames */
   HP_RULE_SP_MEMORY = 5, /* CFA = *(sp + bytes) + 8: OpenSSL's realigned frames */
@@ -27,10 +27,10 @@ enum hp_rule_kind {
 };
 
 enum hp_rule_other {
-  HP_RULE_END = 8,      /* outermost: the return address is undefined */
-  HP_RULE_NO_DATA = 16, /* an object, but no entry for the pc */
+  HP_RULE_END = 8,        /* outermost: the return address is undefined */
+  HP_RULE_NO_DATA = 16,   /* an object, but no entry for the pc */
   HP_RULE_NO_OBJECT = 24, /* not in any object: generated code, or no code at all. Never cached */
-  HP_RULE_SLOW = 32,    /* needs other registers or a general expression: slow_step.h */
+  HP_RULE_SLOW = 32,      /* needs other registers or a general expression: slow_step.h */
 };
 
 enum {

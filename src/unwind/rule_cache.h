@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * rule_cache.h - pc -> rule, shared by all threads, read without a lock.
  *
- * One 64-bit word an entry, the pc verified whole: its lower bits are the index, all but the lowest 12 the tag. A reader needs
- * one relaxed load and can never see half an entry. Two arrays, so that two keys of one index have a place each, and the load
- * from the first one waits for one `and` only.
+ * One 64-bit word an entry, the pc verified whole: its lower bits are the index, all but the lowest 12 the tag. A reader
+ * needs one relaxed load and can never see half an entry. Two arrays, so that two keys of one index have a place each, and
+ * the load from the first one waits for one `and` only.
  *
  *   reader      table = hp_rule_table_load() once a walk; looks into first, then second; a miss: read .eh_frame
  *   writer      hp_rule_cache_insert, under a try-lock (a loser does not cache), only if no unload came between
- *   unload      hp_rule_cache_suspend: walks that begin now find an empty table; hp_rule_cache_resume gives the real one back,
- *               emptied if a module has died (a module without a rule here may come and go unnoticed)
+ *   unload      hp_rule_cache_suspend: walks that begin now find an empty table; hp_rule_cache_resume gives the real one
+ * back, emptied if a module has died (a module without a rule here may come and go unnoticed)
  *
  * Why that is exact: a stack that shows a library loaded at reused addresses begins its walk after that library was mapped,
  * hence after the unloading thread suspended the table (both under the loader's lock). See unwinder.c.

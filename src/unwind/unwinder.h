@@ -13,7 +13,11 @@
 
 /* Deepest stack anybody may ask for, in frames: HEAPPROF_MAX_DEPTH's largest value, the leaf frames that are left out
  * later (operator new), and one more to know that there is more. */
-enum { HP_STACK_DEPTH_MAX = 1024, HP_STACK_LEAF_EXTRA = 3, HP_STACK_WORDS_MAX = HP_STACK_DEPTH_MAX + HP_STACK_LEAF_EXTRA + 1 };
+enum {
+  HP_STACK_DEPTH_MAX = 1024,
+  HP_STACK_LEAF_EXTRA = 3,
+  HP_STACK_WORDS_MAX = HP_STACK_DEPTH_MAX + HP_STACK_LEAF_EXTRA + 1
+};
 
 /* Where the walk begins: the frame that called the interposed function. */
 struct hp_frame_start {
@@ -23,50 +27,51 @@ struct hp_frame_start {
 };
 
 enum hp_unwind_flags {
-  HP_UNWIND_TRUNCATED = 1,     /* more frames than max */
-  HP_UNWIND_INCOMPLETE = 2,    /* ended at a frame without unwind data, or one that did not make sense */
-  HP_UNWIND_MODULES_DIED = 4,  /* a module known before was found to be gone: hp_modules_take_deaths() tells which */
+  HP_UNWIND_TRUNCATED = 1,    /* more frames than max */
+  HP_UNWIND_INCOMPLETE = 2,   /* ended at a frame without unwind data, or one that did not make sense */
+  HP_UNWIND_MODULES_DIED = 4, /* a module known before was found to be gone: hp_modules_take_deaths() tells which */
 };
 
 /* Fill pcs[0..max) with return addresses, leaf first; frames of heapprof itself are left out (a start inside our own text
- * is stepped over). A frame interrupted by a signal is given as the address behind its instruction's first byte, so that "minus
- * one" is right for every entry. Returns their number, 0 when not even start->pc is usable; *out_flags gets HP_UNWIND_*.
- * Any thread; not to be re-entered by the same thread (callers hold their section flag). errno is untouched. */
+ * is stepped over). A frame interrupted by a signal is given as the address behind its instruction's first byte, so that
+ * "minus one" is right for every entry. Returns their number, 0 when not even start->pc is usable; *out_flags gets
+ * HP_UNWIND_*. Any thread; not to be re-entered by the same thread (callers hold their section flag). errno is untouched. */
 size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags);
 
 /* The frame of the function that uses it: its caller is where the walk begins. Only in a function compiled with a frame
- * pointer that is itself entered by a tail call of the interposed name (or called by it: then that frame is stepped over). */
+ * pointer that is itself entered by a tail call of the interposed name (or called by it: then that frame is stepped over).
+ */
 #if defined(__x86_64__)
-#define HP_FRAME_START()                                                                                       \
-  ((struct hp_frame_start){.pc = (uintptr_t)__builtin_return_address(0),                                       \
-                           .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t),                \
+#define HP_FRAME_START()                                                                        \
+  ((struct hp_frame_start){.pc = (uintptr_t)__builtin_return_address(0),                        \
+                           .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t), \
                            .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 #elif defined(__aarch64__)
-#define HP_FRAME_START()                                                                                       \
-  ((struct hp_frame_start){.pc = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)),        \
-                           .sp = (uintptr_t)__builtin_dwarf_cfa(),                                             \
+#define HP_FRAME_START()                                                                                \
+  ((struct hp_frame_start){.pc = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)), \
+                           .sp = (uintptr_t)__builtin_dwarf_cfa(),                                      \
                            .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 #endif
 
 /* Drop every cached rule and remembered stack (tests; a module died). Any thread. */
 void hp_unwind_flush(void);
 
-/* At start-up and behind the program's dlopen: with a C library older than glibc 2.35 the list of objects is taken anew (waits
- * for the loader's lock: not in a handler, not inside malloc); with others nothing. */
+/* At start-up and behind the program's dlopen: with a C library older than glibc 2.35 the list of objects is taken anew
+ * (waits for the loader's lock: not in a handler, not inside malloc); with others nothing. */
 void hp_unwind_after_load(void);
 
 /* Around the program's dlclose: between the two nothing is cached; after it the modules that have gone are marked dead
- * (modules.h) and their rules dropped. Returns whether a known module died. Any thread. hp_unwind_after_unload takes locks that
- * a sample taken in a signal handler on this thread would wait for: call it inside the profiler's own section. */
+ * (modules.h) and their rules dropped. Returns whether a known module died. Any thread. hp_unwind_after_unload takes locks
+ * that a sample taken in a signal handler on this thread would wait for: call it inside the profiler's own section. */
 void hp_unwind_before_unload(void);
 bool hp_unwind_after_unload(void);
 
 /* Counters since the start, for statistics and tests. */
 struct hp_unwind_stats {
-  uint64_t rule_misses;      /* frames whose rule had to be read from .eh_frame */
-  uint64_t slow_walks;       /* frames stepped with all registers (slow_step.h) */
-  uint64_t prefix_reuses;    /* walks that ended early at a remembered frame */
-  uint64_t cache_bytes;      /* memory of the rule cache and remembered stacks */
+  uint64_t rule_misses;   /* frames whose rule had to be read from .eh_frame */
+  uint64_t slow_walks;    /* frames stepped with all registers (slow_step.h) */
+  uint64_t prefix_reuses; /* walks that ended early at a remembered frame */
+  uint64_t cache_bytes;   /* memory of the rule cache and remembered stacks */
 };
 void hp_unwind_get_stats(struct hp_unwind_stats *out);
 

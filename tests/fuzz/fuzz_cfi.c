@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_cfi.c - libFuzzer target: .eh_frame_hdr, .eh_frame and the ELF headers of an object are whatever the input says. Nothing
- * may be read outside of them, and every look-up ends.
- *   byte 0        bit 0: headers of an object (module_image.c), else tables (cfi.c, rule.c, slow_step.c)
- *   bytes 1..4    the address looked up, relative to the start of the rest
- *   bytes 5..6    the header's place in the rest
- *   rest          in a block of exactly its size, so that the sanitizer sees one byte too far
+ * fuzz_cfi.c - libFuzzer target: .eh_frame_hdr, .eh_frame and the ELF headers of an object are whatever the input says.
+ * Nothing may be read outside of them, and every look-up ends. byte 0        bit 0: headers of an object (module_image.c),
+ * else tables (cfi.c, rule.c, slow_step.c) bytes 1..4    the address looked up, relative to the start of the rest bytes 5..6
+ * the header's place in the rest rest          in a block of exactly its size, so that the sanitizer sees one byte too far
  * Seeds: the sections of small real objects (fuzz_cfi_seed.sh). */
 #include <stddef.h>
 #include <stdint.h>

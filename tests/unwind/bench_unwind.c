@@ -78,7 +78,9 @@ static int compare_doubles(const void *left, const void *right) {
 
 int main(void) {
   const int depths[] = {1, 16, 60, 196};
-  puts("| depth | same ns | a frame | new ns | a frame | unw_backtrace ns | a frame |\n| --- | --- | --- | --- | --- | --- | --- |");
+  puts(
+      "| depth | same ns | a frame | new ns | a frame | unw_backtrace ns | a frame |\n| --- | --- | --- | --- | --- | --- | "
+      "--- |");
   for (size_t i = 0; i < HP_ARRAY_LENGTH(depths); i++) {
     descend(depths[i], measure_leaf);
     puts("");
@@ -90,7 +92,8 @@ int main(void) {
     pthread_join(thread, NULL);
   }
   qsort(first_ns, THREADS, sizeof(double), compare_doubles);
-  printf("first walk of a thread: median %.0f ns, 95th percentile %.0f ns\n", first_ns[THREADS / 2], first_ns[THREADS * 95 / 100]);
+  printf("first walk of a thread: median %.0f ns, 95th percentile %.0f ns\n", first_ns[THREADS / 2],
+         first_ns[THREADS * 95 / 100]);
   struct hp_unwind_stats stats;
   hp_unwind_get_stats(&stats);
   printf("%lu misses, %lu walks with the record, %lu bytes\n", stats.rule_misses, stats.prefix_reuses, stats.cache_bytes);

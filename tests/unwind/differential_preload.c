@@ -39,9 +39,7 @@ static void *bootstrap_alloc(size_t size) {
   return bootstrap + at;
 }
 
-static bool is_bootstrap(const void *ptr) {
-  return (uintptr_t)ptr - (uintptr_t)bootstrap < BOOTSTRAP_BYTES;
-}
+static bool is_bootstrap(const void *ptr) { return (uintptr_t)ptr - (uintptr_t)bootstrap < BOOTSTRAP_BYTES; }
 
 static void find_next(void) {
   section++;
@@ -143,9 +141,11 @@ __attribute__((destructor)) static void report(void) {
   Dl_info end = {0};
   if (incomplete_pc != 0) dladdr((void *)incomplete_pc, &end);
   char line[600];
-  int length = snprintf(line, sizeof(line), "%s walks %lu differences %lu reused %lu misses %lu slow %lu incomplete %lu (%s+0x%lx) libunwind %lu differences %lu\n",
-                        program, hp_verified_walks, hp_verified_differences, stats.prefix_reuses, stats.rule_misses, stats.slow_walks,
-                        incomplete_walks, end.dli_fname != NULL ? end.dli_fname : "",
+  int length = snprintf(line, sizeof(line),
+                        "%s walks %lu differences %lu reused %lu misses %lu slow %lu incomplete %lu (%s+0x%lx) libunwind "
+                        "%lu differences %lu\n",
+                        program, hp_verified_walks, hp_verified_differences, stats.prefix_reuses, stats.rule_misses,
+                        stats.slow_walks, incomplete_walks, end.dli_fname != NULL ? end.dli_fname : "",
                         incomplete_pc - (uintptr_t)end.dli_fbase, walk_comparisons, walk_differences);
   fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (write(fd, line, (size_t)length) < 0) line[0] = 0;

@@ -73,7 +73,8 @@ SHAPE many_inner(struct path *path, long a, long b, long c, long d, long e, long
   return path_next(path, a + b + c) + d + e + f + g + h + i;
 }
 SHAPE many_arguments(struct path *path, long value) {
-  return many_inner(path, value, value + 1, value + 2, value + 3, 5, 6, value * 7, 8, value) + many_inner(path, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+  return many_inner(path, value, value + 1, value + 2, value + 3, 5, 6, value * 7, 8, value) +
+         many_inner(path, 1, 2, 3, 4, 5, 6, 7, 8, 9);
 }
 
 SHAPE early_exit(struct path *path, long value) {
@@ -116,6 +117,6 @@ SHAPE vectors(struct path *path, long value) {
 
 const frame_shape SHAPES_NAME[SHAPE_COUNT];
 const frame_shape SHAPES_NAME[SHAPE_COUNT] = {
-    plain,          saved_registers, small_buffer, large_buffer, dynamic_buffer, realigned,      realigned_dynamic,
-    variadic,       many_arguments,  early_exit,   tail_called,  through_qsort,  through_bsearch, vectors,
+    plain,    saved_registers, small_buffer, large_buffer, dynamic_buffer, realigned,       realigned_dynamic,
+    variadic, many_arguments,  early_exit,   tail_called,  through_qsort,  through_bsearch, vectors,
 };

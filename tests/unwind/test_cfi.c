@@ -44,7 +44,8 @@ struct program {
 };
 #define PROGRAM(...) ((struct program){(const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})})
 
-/* One CIE ("zR", pcrel sdata4, CFA = rsp + 8, rip at -8), one FDE over [base + CODE, base + CODE + 0x100), a search table. */
+/* One CIE ("zR", pcrel sdata4, CFA = rsp + 8, rip at -8), one FDE over [base + CODE, base + CODE + 0x100), a search table.
+ */
 static struct hp_cfi_tables build(struct program program, const char *augmentation, bool with_table) {
   used = 0;
   byte(1);
@@ -141,7 +142,8 @@ static void test_rows_change_at_their_address(void **state) {
 
 static void test_every_operation_is_known(void **state) {
   (void)state;
-  struct hp_cfi_row row = row_at(PROGRAM(0x05, RBX, 3, 0x11, R12, 0x7D, 0x14, 13, 4, 0x15, 14, 0x7E, 0x07, 15, 0x08, RBP, 0x09, 0, 1), 5);
+  struct hp_cfi_row row =
+      row_at(PROGRAM(0x05, RBX, 3, 0x11, R12, 0x7D, 0x14, 13, 4, 0x15, 14, 0x7E, 0x07, 15, 0x08, RBP, 0x09, 0, 1), 5);
   assert_int_equal(row.value[RBX], -24);
   assert_int_equal(row.value[R12], 24);
   assert_int_equal(row.kind[13], HP_CFI_VAL_OFFSET);
@@ -179,10 +181,10 @@ static enum hp_cfi_result result_of(struct program program) {
 
 static void test_senseless_programs_are_refused(void **state) {
   (void)state;
-  assert_int_equal(result_of(PROGRAM(0x0B)), HP_CFI_CORRUPT);                               /* nothing remembered */
-  assert_int_equal(result_of(PROGRAM(0x3F)), HP_CFI_CORRUPT);                               /* no such operation */
-  assert_int_equal(result_of(PROGRAM(0x0C, 200, 1, 8)), HP_CFI_CORRUPT);                    /* no such register */
-  assert_int_equal(result_of(PROGRAM(0x0F, 120, 1)), HP_CFI_CORRUPT);                       /* longer than the record */
+  assert_int_equal(result_of(PROGRAM(0x0B)), HP_CFI_CORRUPT);            /* nothing remembered */
+  assert_int_equal(result_of(PROGRAM(0x3F)), HP_CFI_CORRUPT);            /* no such operation */
+  assert_int_equal(result_of(PROGRAM(0x0C, 200, 1, 8)), HP_CFI_CORRUPT); /* no such register */
+  assert_int_equal(result_of(PROGRAM(0x0F, 120, 1)), HP_CFI_CORRUPT);    /* longer than the record */
   assert_int_equal(result_of(PROGRAM(0x0C, 7, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1)), HP_CFI_CORRUPT);
   assert_int_equal(result_of(PROGRAM(0x0A, 0x0A, 0x0A, 0x0A, 0x0A, 0x0A, 0x0A, 0x0A, 0x0A)), HP_CFI_CORRUPT);
 }
@@ -237,8 +239,8 @@ static void test_altered_tables_are_not_overrun(void **state) {
   (void)state;
   struct hp_rng rng = {3};
   for (int i = 0; i < MUTATIONS; i++) {
-    struct hp_cfi_tables tables =
-        build(PROGRAM(0x41, 0x0E, 16, 0x0F, 3, 0x77, 8, 0x06, 0x10, RBP, 2, 0x76, 0, 0x0A, 0x0B), i % 2 ? "zPLR" : "zRS", i % 3 != 0);
+    struct hp_cfi_tables tables = build(PROGRAM(0x41, 0x0E, 16, 0x0F, 3, 0x77, 8, 0x06, 0x10, RBP, 2, 0x76, 0, 0x0A, 0x0B),
+                                        i % 2 ? "zPLR" : "zRS", i % 3 != 0);
     for (unsigned n = 1 + hp_rng_next(&rng) % 3; n > 0; n--) {
       page_end[-1 - (ptrdiff_t)(hp_rng_next(&rng) % used)] = (uint8_t)hp_rng_next(&rng);
     }
@@ -272,13 +274,13 @@ static void test_plain_rows_pack_into_a_word(void **state) {
 static void test_rows_that_do_not_pack_are_slow(void **state) {
   (void)state;
   const uint64_t slow = hp_rule_make_other(HP_RULE_SLOW);
-  assert_int_equal(rule_of(PROGRAM(0x0E, 0x80, 0x80, 0x20), "zR", 5), slow);                 /* 512 KiB */
-  assert_int_equal(rule_of(PROGRAM(0x0E, 0x88, 0x80, 0x1F), "zR", 5) == slow, 0);            /* just below */
-  assert_int_equal(rule_of(PROGRAM(0x0C, RBX, 16), "zR", 5), slow);                          /* another register */
-  assert_int_equal(rule_of(PROGRAM(0x0E, 12), "zR", 5), slow);                               /* no multiple of a word */
-  assert_int_equal(rule_of(PROGRAM(0x80 | RIP, 2), "zR", 5), slow);                          /* return address elsewhere */
-  assert_int_equal(rule_of(PROGRAM(0x0E, 32, 0x80 | RBP, 0x80, 1), "zR", 5), slow);          /* rbp 128 words down */
-  assert_int_equal(rule_of(PROGRAM(0x14, RSP, 1), "zR", 5), slow);                           /* sp has a rule */
+  assert_int_equal(rule_of(PROGRAM(0x0E, 0x80, 0x80, 0x20), "zR", 5), slow);        /* 512 KiB */
+  assert_int_equal(rule_of(PROGRAM(0x0E, 0x88, 0x80, 0x1F), "zR", 5) == slow, 0);   /* just below */
+  assert_int_equal(rule_of(PROGRAM(0x0C, RBX, 16), "zR", 5), slow);                 /* another register */
+  assert_int_equal(rule_of(PROGRAM(0x0E, 12), "zR", 5), slow);                      /* no multiple of a word */
+  assert_int_equal(rule_of(PROGRAM(0x80 | RIP, 2), "zR", 5), slow);                 /* return address elsewhere */
+  assert_int_equal(rule_of(PROGRAM(0x0E, 32, 0x80 | RBP, 0x80, 1), "zR", 5), slow); /* rbp 128 words down */
+  assert_int_equal(rule_of(PROGRAM(0x14, RSP, 1), "zR", 5), slow);                  /* sp has a rule */
   assert_int_equal(rule_of(PROGRAM(0x07, RIP), "zR", 5), hp_rule_make_other(HP_RULE_END));
 }
 
@@ -293,9 +295,11 @@ static void test_stubs_of_the_linker_become_plain_rules(void **state) {
 static void test_realigned_frames_have_rules(void **state) {
   (void)state;
   /* gcc: CFA = *(rbp - 16), rbp at *rbp */
-  assert_int_equal(rule_of(PROGRAM(0x0F, 3, 0x76, 0x70, 0x06, 0x10, RBP, 2, 0x76, 0), "zR", 5), hp_rule_make(HP_RULE_FP_MEMORY, 16, 0));
+  assert_int_equal(rule_of(PROGRAM(0x0F, 3, 0x76, 0x70, 0x06, 0x10, RBP, 2, 0x76, 0), "zR", 5),
+                   hp_rule_make(HP_RULE_FP_MEMORY, 16, 0));
   /* OpenSSL: CFA = *(rsp + 152) + 8, rbp at CFA - 24 */
-  assert_int_equal(rule_of(PROGRAM(0x0F, 6, 0x77, 0x98, 1, 0x06, 0x23, 8, 0x80 | RBP, 3), "zR", 5), hp_rule_make(HP_RULE_SP_MEMORY, 152, 3));
+  assert_int_equal(rule_of(PROGRAM(0x0F, 6, 0x77, 0x98, 1, 0x06, 0x23, 8, 0x80 | RBP, 3), "zR", 5),
+                   hp_rule_make(HP_RULE_SP_MEMORY, 152, 3));
 }
 
 static void test_kernel_signal_frame_has_a_rule(void **state) {
@@ -368,7 +372,7 @@ static void test_expressions_calculate(void **state) {
       {PROGRAM(0x31, 0x32, 0x33, 0x15, 2), 1},     /* pick */
       {PROGRAM(0x31, 0x12, 0x22), 2},
       {PROGRAM(0x31, 0x32, 0x13), 1},
-      {PROGRAM(0x31, 0x28, 1, 0, 0x39, 0x35), 5},       /* branch over lit9 */
+      {PROGRAM(0x31, 0x28, 1, 0, 0x39, 0x35), 5},             /* branch over lit9 */
       {PROGRAM(0x34, 0x31, 0x1C, 0x12, 0x28, 0xFA, 0xFF), 0}, /* count down */
       {PROGRAM(0x32, 0x32, 0x29), 1},
       {PROGRAM(0x31, 0x32, 0x2D), 1},
@@ -388,20 +392,20 @@ static void test_expressions_calculate(void **state) {
 static void test_senseless_expressions_are_refused(void **state) {
   (void)state;
   const struct program cases[] = {
-      PROGRAM(0x06),                         /* nothing to look at */
-      PROGRAM(0x22),                         /* nothing to add */
-      PROGRAM(0x31, 0x22),                   /* one thing to add */
-      PROGRAM(0x31, 0x30, 0x1B),             /* division by 0 */
+      PROGRAM(0x06),             /* nothing to look at */
+      PROGRAM(0x22),             /* nothing to add */
+      PROGRAM(0x31, 0x22),       /* one thing to add */
+      PROGRAM(0x31, 0x30, 0x1B), /* division by 0 */
       PROGRAM(0x31, 0x30, 0x1D),
-      PROGRAM(0x72, 0),                      /* a register that is not known */
-      PROGRAM(0x77, 1, 0x06),                /* across a word */
-      PROGRAM(0x2F, 0xFD, 0xFF),             /* for ever */
-      PROGRAM(0x2F, 0xF0, 0xFF),             /* before the start */
-      PROGRAM(0x2F, 0x10, 0),                /* behind the end */
-      PROGRAM(0x08),                         /* cut off */
+      PROGRAM(0x72, 0),          /* a register that is not known */
+      PROGRAM(0x77, 1, 0x06),    /* across a word */
+      PROGRAM(0x2F, 0xFD, 0xFF), /* for ever */
+      PROGRAM(0x2F, 0xF0, 0xFF), /* before the start */
+      PROGRAM(0x2F, 0x10, 0),    /* behind the end */
+      PROGRAM(0x08),             /* cut off */
       PROGRAM(0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31, 0x31), /* too deep */
-      PROGRAM(0x31, 0x13),                   /* nothing left */
-      PROGRAM(0x9F),                         /* no such operation */
+      PROGRAM(0x31, 0x13),                                                                               /* nothing left */
+      PROGRAM(0x9F), /* no such operation */
       PROGRAM(0x31, 0x15, 1),
   };
   for (size_t i = 0; i < HP_ARRAY_LENGTH(cases); i++) {

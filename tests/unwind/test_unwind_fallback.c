@@ -124,10 +124,8 @@ static void test_readers_see_whole_entries_or_none(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nothing_is_known_before_the_first_list),
-      cmocka_unit_test(test_stacks_are_whole_with_the_list),
-      cmocka_unit_test(test_list_says_what_the_loader_says),
-      cmocka_unit_test(test_libraries_come_and_go),
+      cmocka_unit_test(test_nothing_is_known_before_the_first_list), cmocka_unit_test(test_stacks_are_whole_with_the_list),
+      cmocka_unit_test(test_list_says_what_the_loader_says),         cmocka_unit_test(test_libraries_come_and_go),
       cmocka_unit_test(test_readers_see_whole_entries_or_none),
   };
   plugin_directory = argc > 1 ? argv[1] : ".";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_unwind_hostile.c - stacks that are not what a compiler and libc make: coroutines, stacks that end at an unmapped page,
- * smashed frames, random words, generated code, recursion without end, threads with hardly any stack. The walk must end by
- * itself and never touch what is not mapped (a fault ends the test); where the stack is sound it must be whole. */
+ * test_unwind_hostile.c - stacks that are not what a compiler and libc make: coroutines, stacks that end at an unmapped
+ * page, smashed frames, random words, generated code, recursion without end, threads with hardly any stack. The walk must
+ * end by itself and never touch what is not mapped (a fault ends the test); where the stack is sound it must be whole. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -127,7 +127,8 @@ static void test_coroutine_stack_that_shrank_is_not_overrun(void **state) {
   uintptr_t pcs[64];
   unsigned flags;
   memset(area, 0, 4 * PAGE);
-  struct hp_frame_start start = {.pc = (uintptr_t)coroutine_entry + 4, .sp = (uintptr_t)area + PAGE - 64, .fp = (uintptr_t)area + PAGE};
+  struct hp_frame_start start = {
+      .pc = (uintptr_t)coroutine_entry + 4, .sp = (uintptr_t)area + PAGE - 64, .fp = (uintptr_t)area + PAGE};
   hp_unwind(&start, pcs, 64, &flags);
   mprotect(area + PAGE, PAGE, PROT_NONE);
   for (uintptr_t below = 0; below <= 64; below += 8) {
@@ -143,9 +144,10 @@ static void test_coroutine_stack_that_shrank_is_not_overrun(void **state) {
 #if defined(__x86_64__)
 /* Calls `function` on another stack; its own frame is found through rbp, as rust's stacker and others do it. */
 void call_on_stack(void (*function)(void), char *top);
-__asm__(".text\n.type call_on_stack, @function\ncall_on_stack:\n\t.cfi_startproc\n\tpushq %rbp\n\t.cfi_adjust_cfa_offset 8\n"
-        "\t.cfi_rel_offset %rbp, 0\n\tmovq %rsp, %rbp\n\t.cfi_def_cfa_register %rbp\n\tmovq %rsi, %rsp\n\tcall *%rdi\n"
-        "\tleave\n\t.cfi_def_cfa %rsp, 8\n\tret\n\t.cfi_endproc\n.size call_on_stack, .-call_on_stack\n");
+__asm__(
+    ".text\n.type call_on_stack, @function\ncall_on_stack:\n\t.cfi_startproc\n\tpushq %rbp\n\t.cfi_adjust_cfa_offset 8\n"
+    "\t.cfi_rel_offset %rbp, 0\n\tmovq %rsp, %rbp\n\t.cfi_def_cfa_register %rbp\n\tmovq %rsi, %rsp\n\tcall *%rdi\n"
+    "\tleave\n\t.cfi_def_cfa %rsp, 8\n\tret\n\t.cfi_endproc\n.size call_on_stack, .-call_on_stack\n");
 
 static struct walk_pair switched_pair;
 static void on_switched_stack(void) {
@@ -188,14 +190,22 @@ static void test_walk_follows_from_a_switched_stack_home(void **state) {
 
 static uintptr_t random_word(struct hp_rng *rng, const uintptr_t *pcs, size_t n, uintptr_t base) {
   switch (hp_rng_next(rng) % 8) {
-    case 0: return hp_rng_next(rng);
-    case 1: return hp_rng_next(rng) & 0x7FFFFFFFFFFF;
-    case 2: return base + hp_rng_next(rng) % (2 * PAGE); /* reaches into the unmapped page */
-    case 3: return (base + hp_rng_next(rng) % (2 * PAGE)) & ~(uintptr_t)7;
-    case 4: return hp_rng_next(rng) % 4096;
-    case 5: return (uintptr_t)&hp_unwind + hp_rng_next(rng) % 4096; /* any place of real code */
-    case 6: return (uintptr_t)&qsort + hp_rng_next(rng) % 65536;
-    default: return pcs[hp_rng_next(rng) % n];
+    case 0:
+      return hp_rng_next(rng);
+    case 1:
+      return hp_rng_next(rng) & 0x7FFFFFFFFFFF;
+    case 2:
+      return base + hp_rng_next(rng) % (2 * PAGE); /* reaches into the unmapped page */
+    case 3:
+      return (base + hp_rng_next(rng) % (2 * PAGE)) & ~(uintptr_t)7;
+    case 4:
+      return hp_rng_next(rng) % 4096;
+    case 5:
+      return (uintptr_t)&hp_unwind + hp_rng_next(rng) % 4096; /* any place of real code */
+    case 6:
+      return (uintptr_t)&qsort + hp_rng_next(rng) % 65536;
+    default:
+      return pcs[hp_rng_next(rng) % n];
   }
 }
 
@@ -239,7 +249,8 @@ static void __attribute__((noinline)) smash(int word, uintptr_t value) {
 
 static void test_smashed_frames_end_the_walk(void **state) {
   (void)state;
-  const uintptr_t values[] = {1, 8, 0x1234567, UINTPTR_MAX, UINTPTR_MAX - 8, (uintptr_t)1 << 47, 0x4141414141414141, (uintptr_t)&walk_ours};
+  const uintptr_t values[] = {
+      1, 8, 0x1234567, UINTPTR_MAX, UINTPTR_MAX - 8, (uintptr_t)1 << 47, 0x4141414141414141, (uintptr_t)&walk_ours};
   for (size_t i = 0; i < HP_ARRAY_LENGTH(values); i++) {
     smash(1, values[i]);
     assert_true(smashed_count >= 1);
@@ -391,21 +402,21 @@ static void test_walk_fits_the_smallest_thread_stack(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_probe_tells_mapped_from_unmapped),
-      cmocka_unit_test(test_own_stack_is_known_in_every_thread),
-      cmocka_unit_test(test_coroutine_is_walked_to_its_root),
-      cmocka_unit_test(test_coroutine_stack_that_shrank_is_not_overrun),
+    cmocka_unit_test(test_probe_tells_mapped_from_unmapped),
+    cmocka_unit_test(test_own_stack_is_known_in_every_thread),
+    cmocka_unit_test(test_coroutine_is_walked_to_its_root),
+    cmocka_unit_test(test_coroutine_stack_that_shrank_is_not_overrun),
 #if defined(__x86_64__)
-      cmocka_unit_test(test_walk_follows_from_a_switched_stack_home),
+    cmocka_unit_test(test_walk_follows_from_a_switched_stack_home),
 #endif
-      cmocka_unit_test(test_random_stacks_end_by_themselves),
-      cmocka_unit_test(test_smashed_frames_end_the_walk),
+    cmocka_unit_test(test_random_stacks_end_by_themselves),
+    cmocka_unit_test(test_smashed_frames_end_the_walk),
 #if defined(__x86_64__)
-      cmocka_unit_test(test_generated_code_with_frame_pointers_is_passed),
+    cmocka_unit_test(test_generated_code_with_frame_pointers_is_passed),
 #endif
-      cmocka_unit_test(test_endless_recursion_is_cut),
-      cmocka_unit_test(test_depth_limit_is_exact),
-      cmocka_unit_test(test_walk_fits_the_smallest_thread_stack),
+    cmocka_unit_test(test_endless_recursion_is_cut),
+    cmocka_unit_test(test_depth_limit_is_exact),
+    cmocka_unit_test(test_walk_fits_the_smallest_thread_stack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

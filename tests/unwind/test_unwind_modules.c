@@ -127,7 +127,8 @@ static void *walk_all_the_time(void *unused) {
   while (!hp_load_relaxed(&storm_is_over)) {
     size_t n = walk_ours(first, 64, &flags);
     size_t m = walk_ours(again, 64, &flags);
-    if (n != m || flags != 0 || memcmp(first + 1, again + 1, (n - 1) * sizeof(*first)) != 0) hp_add_relaxed(&walk_differences, 1);
+    if (n != m || flags != 0 || memcmp(first + 1, again + 1, (n - 1) * sizeof(*first)) != 0)
+      hp_add_relaxed(&walk_differences, 1);
   }
   return NULL;
 }

@@ -104,7 +104,8 @@ static void test_records_were_used(void **state) {
   (void)state;
   struct hp_unwind_stats stats;
   hp_unwind_get_stats(&stats);
-  print_message("%lu walks, %lu took over a stretch, %lu misses\n", hp_verified_walks, stats.prefix_reuses, stats.rule_misses);
+  print_message("%lu walks, %lu took over a stretch, %lu misses\n", hp_verified_walks, stats.prefix_reuses,
+                stats.rule_misses);
   assert_true(stats.prefix_reuses > hp_verified_walks / 4);
 }
 

@@ -38,7 +38,8 @@ static void run_paths(uint64_t seed, int count) {
   for (int i = 0; i < count; i++) {
     frame_shape shapes[PATH_MAX_LENGTH];
     size_t length = 1 + hp_rng_next(&rng) % PATH_MAX_LENGTH;
-    for (size_t at = 0; at < length; at++) shapes[at] = all_shapes[hp_rng_next(&rng) % sets][hp_rng_next(&rng) % SHAPE_COUNT];
+    for (size_t at = 0; at < length; at++)
+      shapes[at] = all_shapes[hp_rng_next(&rng) % sets][hp_rng_next(&rng) % SHAPE_COUNT];
     struct path path = {.shapes = shapes, .length = length, .at = 0, .leaf = check_leaf};
     path_next(&path, (long)(hp_rng_next(&rng) % 1000));
     if (i % 500 == 499) hp_unwind_flush();

@@ -54,13 +54,14 @@ static void test_walk_crosses_from_an_alternate_stack(void **state) {
 /* In assembly, so that each of their instructions is described too. */
 void set_trap_flag(void);
 void clear_trap_flag(void);
-__asm__(".text\n"
-        ".type set_trap_flag, @function\nset_trap_flag:\n\t.cfi_startproc\n\tpushfq\n\t.cfi_adjust_cfa_offset 8\n"
-        "\torq $0x100, (%rsp)\n\tpopfq\n\t.cfi_adjust_cfa_offset -8\n\tret\n\t.cfi_endproc\n"
-        ".size set_trap_flag, .-set_trap_flag\n"
-        ".type clear_trap_flag, @function\nclear_trap_flag:\n\t.cfi_startproc\n\tpushfq\n\t.cfi_adjust_cfa_offset 8\n"
-        "\tandq $~0x100, (%rsp)\n\tpopfq\n\t.cfi_adjust_cfa_offset -8\n\tret\n\t.cfi_endproc\n"
-        ".size clear_trap_flag, .-clear_trap_flag\n");
+__asm__(
+    ".text\n"
+    ".type set_trap_flag, @function\nset_trap_flag:\n\t.cfi_startproc\n\tpushfq\n\t.cfi_adjust_cfa_offset 8\n"
+    "\torq $0x100, (%rsp)\n\tpopfq\n\t.cfi_adjust_cfa_offset -8\n\tret\n\t.cfi_endproc\n"
+    ".size set_trap_flag, .-set_trap_flag\n"
+    ".type clear_trap_flag, @function\nclear_trap_flag:\n\t.cfi_startproc\n\tpushfq\n\t.cfi_adjust_cfa_offset 8\n"
+    "\tandq $~0x100, (%rsp)\n\tpopfq\n\t.cfi_adjust_cfa_offset -8\n\tret\n\t.cfi_endproc\n"
+    ".size clear_trap_flag, .-clear_trap_flag\n");
 
 static int compare_ints(const void *left, const void *right) { return *(const int *)left - *(const int *)right; }
 
@@ -114,23 +115,38 @@ static void test_walk_from_every_instruction(void (*run)(void)) {
   assert_true(walk_comparisons > before + 20);
   assert_int_equal(walk_differences, 0);
 }
-static void test_every_instruction_of_a_sort(void **state) { (void)state; test_walk_from_every_instruction(run_sort); }
-static void test_every_instruction_of_the_lazy_binder(void **state) { (void)state; test_walk_from_every_instruction(run_lazy_calls); }
-static void test_every_instruction_of_string_functions(void **state) { (void)state; test_walk_from_every_instruction(run_strings); }
-static void test_every_instruction_of_snprintf(void **state) { (void)state; test_walk_from_every_instruction(run_print); }
-static void test_every_instruction_of_longjmp(void **state) { (void)state; test_walk_from_every_instruction(run_jump); }
+static void test_every_instruction_of_a_sort(void **state) {
+  (void)state;
+  test_walk_from_every_instruction(run_sort);
+}
+static void test_every_instruction_of_the_lazy_binder(void **state) {
+  (void)state;
+  test_walk_from_every_instruction(run_lazy_calls);
+}
+static void test_every_instruction_of_string_functions(void **state) {
+  (void)state;
+  test_walk_from_every_instruction(run_strings);
+}
+static void test_every_instruction_of_snprintf(void **state) {
+  (void)state;
+  test_walk_from_every_instruction(run_print);
+}
+static void test_every_instruction_of_longjmp(void **state) {
+  (void)state;
+  test_walk_from_every_instruction(run_jump);
+}
 #endif
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_walk_crosses_nested_signal_frames),
-      cmocka_unit_test(test_walk_crosses_from_an_alternate_stack),
+    cmocka_unit_test(test_walk_crosses_nested_signal_frames),
+    cmocka_unit_test(test_walk_crosses_from_an_alternate_stack),
 #if defined(__x86_64__)
-      cmocka_unit_test(test_every_instruction_of_a_sort),
-      cmocka_unit_test(test_every_instruction_of_the_lazy_binder),
-      cmocka_unit_test(test_every_instruction_of_string_functions),
-      cmocka_unit_test(test_every_instruction_of_snprintf),
-      cmocka_unit_test(test_every_instruction_of_longjmp),
+    cmocka_unit_test(test_every_instruction_of_a_sort),
+    cmocka_unit_test(test_every_instruction_of_the_lazy_binder),
+    cmocka_unit_test(test_every_instruction_of_string_functions),
+    cmocka_unit_test(test_every_instruction_of_snprintf),
+    cmocka_unit_test(test_every_instruction_of_longjmp),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

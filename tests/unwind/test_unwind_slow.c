@@ -14,18 +14,20 @@
 #if defined(__x86_64__)
 /* CFA = rbx + 16, on a realigned stack. */
 void through_rbx(void (*function)(void));
-__asm__(".text\n.type through_rbx, @function\nthrough_rbx:\n\t.cfi_startproc\n\tpushq %rbx\n\t.cfi_def_cfa_offset 16\n"
-        "\t.cfi_offset %rbx, -16\n\tmovq %rsp, %rbx\n\t.cfi_def_cfa_register %rbx\n\tandq $-256, %rsp\n\tsubq $768, %rsp\n"
-        "\tcall *%rdi\n\tmovq %rbx, %rsp\n\t.cfi_def_cfa_register %rsp\n\tpopq %rbx\n\t.cfi_def_cfa_offset 8\n\tret\n"
-        "\t.cfi_endproc\n.size through_rbx, .-through_rbx\n");
+__asm__(
+    ".text\n.type through_rbx, @function\nthrough_rbx:\n\t.cfi_startproc\n\tpushq %rbx\n\t.cfi_def_cfa_offset 16\n"
+    "\t.cfi_offset %rbx, -16\n\tmovq %rsp, %rbx\n\t.cfi_def_cfa_register %rbx\n\tandq $-256, %rsp\n\tsubq $768, %rsp\n"
+    "\tcall *%rdi\n\tmovq %rbx, %rsp\n\t.cfi_def_cfa_register %rsp\n\tpopq %rbx\n\t.cfi_def_cfa_offset 8\n\tret\n"
+    "\t.cfi_endproc\n.size through_rbx, .-through_rbx\n");
 
 /* CFA = *(r12 + 8) + 16 by an expression: r12 points at two words on the stack, the second of which is the old sp. */
 void through_expression(void (*function)(void));
-__asm__(".text\n.type through_expression, @function\nthrough_expression:\n\t.cfi_startproc\n\tpushq %r12\n"
-        "\t.cfi_def_cfa_offset 16\n\t.cfi_offset %r12, -16\n\tmovq %rsp, %rax\n\tsubq $48, %rsp\n\t.cfi_def_cfa_offset 64\n"
-        "\tmovq %rax, 16(%rsp)\n\tleaq 8(%rsp), %r12\n\t.cfi_escape 0x0f, 5, 0x7c, 8, 0x06, 0x23, 16\n\tcall *%rdi\n"
-        "\taddq $48, %rsp\n\t.cfi_def_cfa %rsp, 16\n\tpopq %r12\n\t.cfi_def_cfa_offset 8\n\tret\n\t.cfi_endproc\n"
-        ".size through_expression, .-through_expression\n");
+__asm__(
+    ".text\n.type through_expression, @function\nthrough_expression:\n\t.cfi_startproc\n\tpushq %r12\n"
+    "\t.cfi_def_cfa_offset 16\n\t.cfi_offset %r12, -16\n\tmovq %rsp, %rax\n\tsubq $48, %rsp\n\t.cfi_def_cfa_offset 64\n"
+    "\tmovq %rax, 16(%rsp)\n\tleaq 8(%rsp), %r12\n\t.cfi_escape 0x0f, 5, 0x7c, 8, 0x06, 0x23, 16\n\tcall *%rdi\n"
+    "\taddq $48, %rsp\n\t.cfi_def_cfa %rsp, 16\n\tpopq %r12\n\t.cfi_def_cfa_offset 8\n\tret\n\t.cfi_endproc\n"
+    ".size through_expression, .-through_expression\n");
 
 static void check(void) {
   walk_check();
@@ -127,10 +129,10 @@ static void test_walks_while_a_thread_is_unwound(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #if defined(__x86_64__)
-      cmocka_unit_test(test_frames_on_other_registers),
-      cmocka_unit_test(test_many_slow_frames_in_one_stack),
+    cmocka_unit_test(test_frames_on_other_registers),
+    cmocka_unit_test(test_many_slow_frames_in_one_stack),
 #endif
-      cmocka_unit_test(test_walks_while_a_thread_is_unwound),
+    cmocka_unit_test(test_walks_while_a_thread_is_unwound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

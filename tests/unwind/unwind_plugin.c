@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * unwind_plugin.c - a library that is loaded and unloaded; PLUGIN_BYTES sets the size of its frame. Two builds differ in that
- * only: the same places of code with different rules. */
+ * unwind_plugin.c - a library that is loaded and unloaded; PLUGIN_BYTES sets the size of its frame. Two builds differ in
+ * that only: the same places of code with different rules. */
 #include <stddef.h>
 
 long plugin_call(void (*function)(void));

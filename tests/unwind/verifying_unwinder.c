@@ -15,7 +15,7 @@ uint64_t hp_verified_differences;
 size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
   uintptr_t again[HP_VERIFIED_FRAMES_MAX];
   size_t n = hp_unwind_once(start, pcs, max, out_flags);
-  struct walk walk;
+  struct hp_walk walk;
   walk_begin(&walk, start);
   if (max > HP_VERIFIED_FRAMES_MAX) return n;
   size_t m = walk_plain(&walk, again, max, hp_rule_table_load());
