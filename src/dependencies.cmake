@@ -1,8 +1,7 @@
 # Finds what Debian's packages bring, and says which package is missing.
 #   hp_proto      the protobuf-c code of proto/profile.proto (object library) and its header
 #   HP_LIB_*      the archives linked into the library
-# The library links static archives: a shared object more costs every exec'd program 40 to 100 us of loading, and an own
-# copy of libunwind can be given an own address space without touching the program's.
+# The library links static archives: a shared object more costs every exec'd program 40 to 190 us of loading.
 
 set(hp_missing "")
 function(hp_need what package found)
@@ -20,9 +19,6 @@ hp_need("protobuf-c" libprotobuf-c-dev "${HP_LIB_PROTOBUF_C}")
 find_path(HP_INC_ZLIB zlib.h)
 find_library(HP_LIB_ZLIB NAMES libz.a)
 hp_need(zlib zlib1g-dev "${HP_LIB_ZLIB}")
-find_path(HP_INC_UNWIND libunwind.h)
-find_library(HP_LIB_UNWIND NAMES libunwind.a)
-hp_need(libunwind libunwind-dev "${HP_LIB_UNWIND}")
 find_library(HP_LIB_JEMALLOC NAMES libjemalloc_pic.a)
 hp_need(jemalloc libjemalloc-dev "${HP_LIB_JEMALLOC}")
 if(HEAPPROF_BUILD_CLI)
@@ -41,6 +37,10 @@ if(HEAPPROF_BUILD_TESTS)
   find_path(HP_INC_CMOCKA cmocka.h)
   find_library(HP_LIB_CMOCKA NAMES cmocka)
   hp_need(CMocka libcmocka-dev "${HP_LIB_CMOCKA}")
+  # The tests hold every walk of our unwinder against libunwind's (docs/architecture.md says why it is not in the library).
+  find_path(HP_INC_UNWIND libunwind.h)
+  find_library(HP_LIB_UNWIND NAMES unwind)
+  hp_need(libunwind libunwind-dev "${HP_LIB_UNWIND}")
 endif()
 if(hp_missing)
   message(FATAL_ERROR "Missing, and the Debian package that brings it (scripts/deps installs them all):${hp_missing}")
