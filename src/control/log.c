@@ -23,11 +23,14 @@ void hp_log_configure(enum hp_log_level level, const char *absolute_file) {
   log_file = absolute_file;
 }
 
+/* Is descriptor 2 still meant for messages? What it was at the start is; so is a terminal or /dev/null, or a file opened for
+ * appending, as daemons put there. A socket or a pipe of the program's own that got the number 2 is not. */
 static bool is_error_stream(void) {
   struct stat now;
   if (hp_sys_fstat(2, &now) != 0) return false;
   if (had_stderr && now.st_dev == start_stderr.st_dev && now.st_ino == start_stderr.st_ino) return true;
-  if (!S_ISREG(now.st_mode)) return true;
+  if (S_ISCHR(now.st_mode)) return true;
+  if (!S_ISREG(now.st_mode)) return false;
   long flags = hp_syscall2(SYS_fcntl, 2, F_GETFL);
   return flags > 0 && (flags & O_APPEND) != 0;
 }
@@ -106,6 +109,7 @@ const char *hp_log_errno_text(int error) {
     case EDQUOT: return "Disk quota exceeded";
     case EBADMSG: return "the profile failed its own check";
     case ETXTBSY: return "Text file busy";
+    case ENOSYS: return "Function not implemented";
     case EXDEV: return "Invalid cross-device link";
     default: return NULL;
   }
