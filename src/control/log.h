@@ -2,9 +2,9 @@
  * log.h - one line to stderr (or HEAPPROF_LOG_FILE): `heapprof[pid]: level: text`.
  *
  * Rules       never blocks the program: a pipe that is full or closed loses the line, SIGPIPE is held back.
- *             Descriptor 2 is only written to while it is plausibly the program's error stream: the file it was at start,
- *             or anything that is not a regular file, or a file opened for appending. A program that closed its stderr and
- *             opened a data file in its place keeps its data.
+ *             Descriptor 2 is only written to while it is plausibly the program's error stream: what it was at start, a
+ *             terminal or /dev/null, or a file opened for appending. A program that closed its stderr and got the number for
+ *             a file, a socket or a pipe of its own keeps its data.
  * Signals     async-signal-safe. Any thread. errno untouched. */
 #ifndef HP_LOG_H
 #define HP_LOG_H
