@@ -252,7 +252,7 @@ function findFrames(m, query, isRegex) {
   if (!query) return null;
   const hits = new Uint8Array(m.frameCount);
   const lower = query.toLowerCase();
-  const re = isRegex ? new RegExp(query, "iu") : null;
+  const re = isRegex ? new RegExp(query, "i") : null;
   for (let f = 0; f < m.frameCount; f++)
     hits[f] = (re ? re.test(m.name[f]) : m.name[f].toLowerCase().includes(lower)) ? 1 : 0;
   return hits;
