@@ -89,19 +89,21 @@ static uint32_t row_of(struct builder *builder, const struct hp_report_row *key)
   return (uint32_t)report->row_count++;
 }
 
-/* "0x7f12 libfoo.so+0x34" for code without a name. */
+/* A name for code without one: "[libfoo.so]" by function, as pprof has it, "0x7f12 libfoo.so+0x34" by line. */
 static const char *address_name(struct builder *builder, const struct hp_location *location) {
   const struct hp_profile *profile = builder->profile;
+  const struct hp_mapping *mapping = location->mapping != HP_NONE ? &profile->mappings[location->mapping] : NULL;
+  const char *file = mapping != NULL ? hp_profile_text(profile, mapping->file) : "";
+  const char *slash = strrchr(file, '/');
+  if (slash != NULL) file = slash + 1;
   char *name;
-  if (location->mapping == HP_NONE) {
+  if (!builder->options->by_line)
+    name = file[0] != '\0' ? hp_format("[%.200s]", file) : hp_strdup("<unknown>");
+  else if (mapping == NULL)
     name = hp_format("0x%" PRIx64, location->address);
-  } else {
-    const struct hp_mapping *mapping = &profile->mappings[location->mapping];
-    const char *file = hp_profile_text(profile, mapping->file);
-    const char *slash = strrchr(file, '/');
-    name = hp_format("0x%" PRIx64 " %.200s+0x%" PRIx64, location->address, slash != NULL ? slash + 1 : file,
+  else
+    name = hp_format("0x%" PRIx64 " %.200s+0x%" PRIx64, location->address, file,
                      location->address - mapping->start + mapping->offset);
-  }
   hp_array_reserve(&builder->texts, &builder->text_capacity, builder->text_count + 1, sizeof *builder->texts);
   builder->texts[builder->text_count++] = name;
   return name;

@@ -22,7 +22,8 @@ struct hp_report_options {
 };
 
 struct hp_report_row {
-  const char *function; /* of the profile, or owned by the report for frames without a name ("0x1234 libfoo.so+0x34") */
+  const char *function; /* of the profile, or owned by the report for frames without a name:
+                         * "[libfoo.so]", by_line "0x1234 libfoo.so+0x34" */
   const char *file;     /* "" unless by_line */
   int64_t line;         /* 0 unless by_line */
   int64_t flat;
