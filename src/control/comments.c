@@ -2,8 +2,7 @@
  * comments.c - see comments.h. */
 #include "comments.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <sys/auxv.h>
 
 #include "allocator_stats.h"
 #include "dump.h"
@@ -31,26 +30,33 @@ static void add_line(struct lines *out, const char *bytes, size_t n) {
   if (copy != NULL) out->lines[out->count++] = copy;
 }
 
-/* ---- RSS, from /proc/self/status: what smaps_rollup says costs a walk of all pages under the program's mmap lock ---- */
-static long read_status(char *buffer, size_t capacity) {
-  /* thread-self: /proc/self is empty once the main thread has left by pthread_exit */
-  int fd = hp_sys_open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) return -1;
-  long n = hp_sys_read(fd, buffer, capacity - 1);
-  hp_sys_close(fd);
-  if (n > 0) buffer[n] = 0;
-  return n;
-}
+/* ---- RSS, from /proc/self/statm: what smaps_rollup says costs a walk of all pages under the program's mmap lock, and status
+ * ten times the formatting ---- */
+struct resident {
+  uint64_t anon_bytes;
+  uint64_t file_bytes; /* shared memory too */
+};
 
-/* The number behind `key` in kB, as bytes; 0 if it is not there. */
-static uint64_t status_bytes(const char *status, const char *key) {
-  const char *at = strstr(status, key);
-  if (at == NULL) return 0;
-  at += strlen(key);
-  while (*at == ' ' || *at == '\t') at++;
-  uint64_t value = 0;
-  for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
-  return value * 1024;
+static bool read_resident(struct resident *out) {
+  /* /proc/self is empty once the main thread has left by pthread_exit */
+  int fd = hp_sys_open("/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) fd = hp_sys_open("/proc/thread-self/statm", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  char text[128];
+  long n = hp_sys_read(fd, text, sizeof text - 1);
+  hp_sys_close(fd);
+  if (n <= 0) return false;
+  text[n] = 0;
+  uint64_t pages[3] = {0}; /* size, resident, shared */
+  const char *at = text;
+  for (unsigned i = 0; i < HP_ARRAY_LENGTH(pages); i++, at++) {
+    if (*at < '0' || *at > '9') return false;
+    for (; *at >= '0' && *at <= '9'; at++) pages[i] = pages[i] * 10 + (uint64_t)(*at - '0');
+  }
+  uint64_t page_bytes = getauxval(AT_PAGESZ);
+  out->file_bytes = pages[2] * page_bytes;
+  out->anon_bytes = pages[1] > pages[2] ? (pages[1] - pages[2]) * page_bytes : 0;
+  return true;
 }
 
 /* ---- the lines ---- */
@@ -104,19 +110,16 @@ static void add_errors(struct lines *out, const struct hp_reading *reading, cons
 }
 
 static void add_reconciliation(struct lines *out, const struct hp_reading *reading, const struct hp_live_moments *m) {
-  enum { STATUS_BYTES = 4096 };
-  char *status = hp_arena_alloc(out->arena, STATUS_BYTES);
-  long n = status == NULL ? -1 : read_status(status, STATUS_BYTES);
   char line[LINE_BYTES];
   struct hp_text text;
   hp_text_init(&text, line, sizeof line);
   hp_text_add(&text, "heapprof.reconcile inuse_bytes=%lld inuse_se=%llu profiler_bytes=%zu",
               (long long)reading->totals[HP_INUSE_BYTES],
               (unsigned long long)standard_error(m->inuse_bytes_variance), hp_memory_used());
-  if (n > 0) {
-    hp_text_add(&text, " rss_anon_bytes=%llu rss_file_bytes=%llu rss_shmem_bytes=%llu",
-                (unsigned long long)status_bytes(status, "RssAnon:"), (unsigned long long)status_bytes(status, "RssFile:"),
-                (unsigned long long)status_bytes(status, "RssShmem:"));
+  struct resident r;
+  if (read_resident(&r)) {
+    hp_text_add(&text, " rss_anon_bytes=%llu rss_file_bytes=%llu", (unsigned long long)r.anon_bytes,
+                (unsigned long long)r.file_bytes);
   }
   struct hp_allocator_figures f;
   hp_allocator_figures_get(&f);

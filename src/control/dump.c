@@ -56,6 +56,7 @@ void hp_dump_after_fork(bool was_locked) {
     arena = (struct hp_arena){0}; /* its chunks may be half linked; they are the parent's scratch */
     hp_symbols_forget();
     hp_file_sink_forget(&file);
+    hp_file_sink_forget(&file);
   }
   lock.word = 0;
   next_number = 0;
@@ -190,7 +191,7 @@ int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
   }
   hp_stack_call(stack_top, write_all, &job);
   hp_live_table_reclaim((uint64_t)(begin / 1000000000));
-  hp_arena_reset(&arena);
+  if (reason != HP_DUMP_EXIT) hp_arena_reset(&arena); /* the process is about to give back everything */
   if (job.result == 0) {
     count_time(hp_process_exact_nanos() - begin);
   } else {

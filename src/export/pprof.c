@@ -368,7 +368,7 @@ int hp_pprof_encode(const struct hp_snapshot *snapshot, const struct hp_pprof_op
                     struct hp_byte_sink *sink, const char **out_fault) {
   if (out_fault != NULL) *out_fault = NULL;
   struct encoder *encoder = hp_arena_alloc(arena, sizeof *encoder);
-  struct hp_profile_stream *stream = hp_profile_stream_open(arena, sink, snapshot->kind);
+  struct hp_profile_stream *stream = hp_profile_stream_open(arena, sink, snapshot->kind, snapshot->row_count);
   if (encoder == NULL || stream == NULL) return -ENOMEM;
   encoder->snapshot = snapshot;
   encoder->arena = arena;

@@ -9,8 +9,13 @@
 enum {
   STREAM_OUT_BYTES = 32 * 1024,
   STREAM_LEVEL = 1,
-  STREAM_WINDOW_BITS = 15 + 16, /* + 16: gzip's header and checksum */
+  STREAM_GZIP_BITS = 16, /* added to the window's: gzip's header and checksum */
+  STREAM_WINDOW_BITS = 15,
   STREAM_MEMORY_LEVEL = 8,
+  /* A short-lived process leaves a few rows, and zeroing 130 KiB of window and hash would be half of its dump. */
+  STREAM_SMALL_ROWS = 64,
+  STREAM_SMALL_WINDOW_BITS = 12,
+  STREAM_SMALL_MEMORY_LEVEL = 4,
 };
 
 struct hp_profile_stream {
@@ -24,7 +29,7 @@ struct hp_profile_stream {
 };
 
 struct hp_profile_stream *hp_profile_stream_open(struct hp_arena *arena, struct hp_byte_sink *sink,
-                                                 enum hp_profile_kind kind) {
+                                                 enum hp_profile_kind kind, size_t row_count) {
   struct hp_profile_stream *stream = hp_arena_alloc(arena, sizeof *stream);
   if (stream == NULL) return NULL;
   stream->sink = sink;
@@ -32,8 +37,10 @@ struct hp_profile_stream *hp_profile_stream_open(struct hp_arena *arena, struct 
   stream->zlib.zalloc = hp_arena_zalloc;
   stream->zlib.zfree = hp_arena_zfree;
   stream->zlib.opaque = arena;
-  int result =
-      deflateInit2(&stream->zlib, STREAM_LEVEL, Z_DEFLATED, STREAM_WINDOW_BITS, STREAM_MEMORY_LEVEL, Z_DEFAULT_STRATEGY);
+  bool is_small = row_count <= STREAM_SMALL_ROWS;
+  int window_bits = is_small ? STREAM_SMALL_WINDOW_BITS : STREAM_WINDOW_BITS;
+  int result = deflateInit2(&stream->zlib, STREAM_LEVEL, Z_DEFLATED, window_bits + STREAM_GZIP_BITS,
+                            is_small ? STREAM_SMALL_MEMORY_LEVEL : STREAM_MEMORY_LEVEL, Z_DEFAULT_STRATEGY);
   return result == Z_OK ? stream : NULL;
 }
 

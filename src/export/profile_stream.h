@@ -14,9 +14,9 @@
 
 struct hp_profile_stream;
 
-/* A new stream in the arena; NULL: no memory. */
+/* A new stream in the arena; NULL: no memory. row_count: of the profile to come, says how much memory is worth it. */
 struct hp_profile_stream *hp_profile_stream_open(struct hp_arena *arena, struct hp_byte_sink *sink,
-                                                 enum hp_profile_kind kind);
+                                                 enum hp_profile_kind kind, size_t row_count);
 
 /* 0 or a negative errno: -EMSGSIZE (a piece larger than HP_PIECE_BYTES_MAX), -EBADMSG (own check), the sink's. */
 enum { HP_PIECE_BYTES_MAX = 64 * 1024 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "heap.h"
+#include "arena.h"
 #include "lock.h"
 #include "object_find.h"
 #include "thread_state.h"
@@ -13,6 +13,8 @@
 enum { HP_MODULE_PATH_MAX = 4096 };
 
 static struct hp_lock modules_lock;
+/* Not the private heap: the executable is registered by every dump, in a handler too, and in programs that never sample. */
+static struct hp_arena module_arena = {.chunk_bytes = 16 * 1024};
 static struct hp_module *newest; /* release-stored by the holder of the lock, acquire-loaded by readers */
 static uint32_t deaths;          /* latest epoch; written under the lock */
 static uint32_t registered;      /* under the lock */
@@ -92,7 +94,7 @@ static struct hp_module *revive_locked(const struct hp_object *object, const str
 
 static struct hp_module *create_locked(const struct hp_object *object, const struct hp_module_image *image) {
   size_t length = strnlen(object->name, HP_MODULE_PATH_MAX);
-  struct hp_module *module = hp_heap_alloc(sizeof(*module) + length + 1);
+  struct hp_module *module = hp_arena_alloc(&module_arena, sizeof(*module) + length + 1);
   if (module == NULL) return NULL;
   char *path = (char *)(module + 1);
   memcpy(path, object->name, length);

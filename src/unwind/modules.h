@@ -8,7 +8,7 @@
  * Callers     the unwinder registers (at the first pc in a module, while a frame of it is on the stack, so it is loaded);
  *             the export folder reads.
  * Locks       one, rank HP_RANK_MODULES, for registering and marking; readers walk the list without it.
- * Memory      from the private heap; the path and the build id are copied. */
+ * Memory      from an arena of its own; the path and the build id are copied. */
 #ifndef HP_MODULES_H
 #define HP_MODULES_H
 
@@ -39,7 +39,7 @@ struct hp_module {
 };
 
 /* Registers the object that covers pc, if any; idempotent. Returns it, or NULL (no object there, or no memory).
- * Sets *out_died when registering found a known module gone. Async-signal-safe but for the private heap's lock. */
+ * Sets *out_died when registering found a known module gone. Async-signal-safe but for the modules' lock. */
 const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died);
 
 /* Newest first; walk by ->next. */

@@ -30,6 +30,7 @@ enum hp_rule_other {
   HP_RULE_END = 8,        /* outermost: the return address is undefined */
   HP_RULE_NO_DATA = 16,   /* an object, but no entry for the pc */
   HP_RULE_NO_OBJECT = 24, /* not in any object: generated code, or no code at all. Never cached */
+  HP_RULE_ENTRY = 40,     /* no entry covers the pc, but a function begins right behind: see walk_rule.c */
   HP_RULE_SLOW = 32,      /* needs other registers or a general expression: slow_step.h */
 };
 

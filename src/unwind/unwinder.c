@@ -64,12 +64,16 @@ static inline void remember(struct hp_remembered *record, uintptr_t key, uintptr
                             });
 }
 
+static const uint64_t END_RULE = (uint64_t)HP_RULE_END << HP_RULE_CFA_SHIFT | (uint64_t)HP_RULE_OTHER << HP_RULE_KIND_SHIFT;
+
 /* Around a special step from (key, sp, fp): linked only if it was a plain one on the thread's own stack. */
 static HP_NOINLINE void remember_special(const struct hp_walk *walk, struct hp_remembered *record, uint64_t rule,
                                          const struct hp_frame_start *from, bool goes_on) {
   uintptr_t own_end = hp_stack_own_tls.range.hi;
   bool is_linked = goes_on && hp_rule_kind(rule) <= HP_RULE_FP_OWN && walk->range.hi == own_end && walk->sp > from->sp;
-  bool is_end = !goes_on && (walk->flags & (HP_UNWIND_INCOMPLETE | HP_UNWIND_TRUNCATED)) == 0;
+  bool is_cut = (walk->flags & (HP_UNWIND_INCOMPLETE | HP_UNWIND_TRUNCATED)) != 0;
+  /* Other ends depend on more than the state: whether a signal interrupted the frame. */
+  bool is_end = !goes_on && !is_cut && (from->pc == 0 || rule >> HP_RULE_KIND_SHIFT == END_RULE >> HP_RULE_KIND_SHIFT);
   if (from->sp >= own_end) return;
   hp_remembered_add(record,
                     (struct hp_remembered_frame){

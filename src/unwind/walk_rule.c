@@ -38,9 +38,9 @@ static bool is_root_entry(const struct hp_cfi_tables *tables, uintptr_t pc) {
 static uint64_t read_rule_of(const struct hp_module *module, uintptr_t key) {
   uintptr_t address = key - HP_PC_STEP;
   struct hp_cfi_row row;
-  bool is_found = hp_cfi_find_row(&module->tables, address, &row) == HP_CFI_FOUND;
-  if ((!is_found || row.function_end <= key) && is_root_entry(&module->tables, key)) return hp_rule_make_other(HP_RULE_END);
-  if (!is_found) return hp_rule_make_other(HP_RULE_NO_DATA);
+  if (hp_cfi_find_row(&module->tables, address, &row) != HP_CFI_FOUND) {
+    return hp_rule_make_other(is_root_entry(&module->tables, key) ? HP_RULE_ENTRY : HP_RULE_NO_DATA);
+  }
   uint64_t rule = hp_rule_from_row(&module->tables, &row, address);
   if (hp_rule_kind(rule) <= HP_RULE_FP && is_own_text(address)) rule |= hp_rule_make(HP_RULE_SP_OWN, 0, 0);
   return rule;

@@ -74,11 +74,19 @@ static bool step_signal(struct hp_walk *walk) {
   return true;
 }
 
-/* A frame without unwind data (generated code): a signal restorer of somebody's own, or a frame that keeps the frame-pointer
- * chain. Believed only if the word above the saved frame pointer is an address behind a call instruction. */
+static bool is_interrupted(const struct hp_walk *walk) { return walk->key == walk->interrupted_key; }
+
+/* A frame without unwind data (generated code, hand-written assembly): a signal restorer of somebody's own, a leaf function
+ * that a signal interrupted, or a frame that keeps the frame-pointer chain. Believed only if the word taken for the return
+ * address is an address behind a call instruction. */
 static bool step_without_data(struct hp_walk *walk) {
   uintptr_t pc, fp;
   if (hp_code_is_restorer(walk->key)) return step_signal(walk);
+#if defined(__x86_64__)
+  if (is_interrupted(walk) && read_word(walk, walk->sp, &pc) && hp_code_is_after_call(pc)) {
+    return return_to(walk, pc, walk->sp + sizeof(uintptr_t), walk->fp);
+  }
+#endif
   if (walk->fp < walk->sp || walk->fp % sizeof(uintptr_t) != 0) return false;
   if (!read_word(walk, walk->fp, &fp) || !read_word(walk, walk->fp + sizeof(uintptr_t), &pc)) return false;
   pc = hp_arch_strip_pc(pc);
@@ -88,7 +96,7 @@ static bool step_without_data(struct hp_walk *walk) {
 
 /* Outside all objects: could code be there at all? What a signal interrupted and what called us is believed. */
 static bool is_plausible_code(const struct hp_walk *walk) {
-  return walk->out == walk->begin || walk->key == walk->interrupted_key || hp_code_is_after_call(walk->key) ||
+  return walk->out == walk->begin || is_interrupted(walk) || hp_code_is_after_call(walk->key) ||
          hp_code_is_restorer(walk->key);
 }
 
@@ -154,19 +162,12 @@ static HP_NOINLINE bool step_slow(struct hp_walk *walk) {
 enum step_result { STEP_GOES_ON, STEP_ENDS, STEP_FAILS };
 
 static enum step_result step_other(struct hp_walk *walk, uint64_t rule) {
-  bool goes_on;
-  switch (hp_rule_cfa_bytes(rule)) {
-    case HP_RULE_END:
-      return STEP_ENDS;
-    case HP_RULE_SLOW:
-      goes_on = step_slow(walk);
-      break;
-    default:
-      /* A frame register of 0 marks the outermost frame (the ABI's convention; the loader's entry has no table). */
-      if (walk->fp == 0 && !hp_code_is_restorer(walk->key)) return STEP_ENDS;
-      goes_on = step_without_data(walk);
-  }
-  return goes_on ? STEP_GOES_ON : STEP_FAILS;
+  uintptr_t other = hp_rule_cfa_bytes(rule);
+  if (other == HP_RULE_END || (other == HP_RULE_ENTRY && !is_interrupted(walk))) return STEP_ENDS;
+  if (other == HP_RULE_SLOW) return step_slow(walk) ? STEP_GOES_ON : STEP_FAILS;
+  /* A frame register of 0 marks the outermost frame (the ABI's convention; the loader's entry has no table). */
+  if (walk->fp == 0 && !is_interrupted(walk) && !hp_code_is_restorer(walk->key)) return STEP_ENDS;
+  return step_without_data(walk) ? STEP_GOES_ON : STEP_FAILS;
 }
 
 /* One frame that the loop does not know, or whose words are not in the known range. False: the walk ends here. */
