@@ -2,6 +2,7 @@
  * test_unwind_signals.c - stacks that cross signal frames, on the same stack and on an alternate one, nested; and stacks
  * interrupted at every single instruction of library code (the processor's trap flag): prologues, epilogues, PLT stubs, the
  * lazy binder, hand-written string functions. Each is compared with libunwind. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -103,6 +105,20 @@ static void run_print(void) {
   snprintf(line, sizeof(line), "%d %s %.3f", 12, "word", 1.5);
 }
 
+/* In the kernel's own library. */
+static void run_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+}
+
+/* OpenSSL's assembly, which realigns its stack and describes that by expressions. */
+static unsigned char *(*digest)(const unsigned char *data, size_t size, unsigned char *out);
+static void run_digest(void) {
+  unsigned char text[256] = "abc";
+  unsigned char out[64];
+  digest(text, sizeof(text), out);
+}
+
 static void run_jump(void) {
   jmp_buf here;
   if (setjmp(here) == 0) longjmp(here, 1);
@@ -131,6 +147,21 @@ static void test_every_instruction_of_snprintf(void **state) {
   (void)state;
   test_walk_from_every_instruction(run_print);
 }
+static void test_every_instruction_of_the_clock(void **state) {
+  (void)state;
+  test_walk_from_every_instruction(run_clock);
+}
+static void test_every_instruction_of_openssl_digests(void **state) {
+  (void)state;
+  static const char *const names[] = {"SHA1", "SHA256", "SHA512"};
+  void *library = dlopen("libcrypto.so.3", RTLD_NOW);
+  for (size_t i = 0; library != NULL && i < HP_ARRAY_LENGTH(names); i++) {
+    digest = (unsigned char *(*)(const unsigned char *, size_t, unsigned char *))(uintptr_t)dlsym(library, names[i]);
+    if (digest == NULL) continue;
+    run_digest(); /* sets itself up */
+    test_walk_from_every_instruction(run_digest);
+  }
+}
 static void test_every_instruction_of_longjmp(void **state) {
   (void)state;
   test_walk_from_every_instruction(run_jump);
@@ -146,6 +177,8 @@ int main(void) {
     cmocka_unit_test(test_every_instruction_of_the_lazy_binder),
     cmocka_unit_test(test_every_instruction_of_string_functions),
     cmocka_unit_test(test_every_instruction_of_snprintf),
+    cmocka_unit_test(test_every_instruction_of_the_clock),
+    cmocka_unit_test(test_every_instruction_of_openssl_digests),
     cmocka_unit_test(test_every_instruction_of_longjmp),
 #endif
   };
