@@ -12,9 +12,10 @@
 
 #include "compiler.h"
 
-/* Of the ceiling, in eighths: the tables' heap stops at six (a dump needs the rest for its scratch), and the live table stops
- * growing at five, so that new stacks still find room and the alloc columns stay exact. */
-enum { HP_HEAP_EIGHTHS = 6, HP_LIVE_EIGHTHS = 5 };
+/* Of the ceiling, in eighths: the tables' heap stops at four, since a dump needs about as much for its scratch as the stacks take
+ * (some 110 bytes each), and a table that no dump can show is worth nothing; and the live table stops growing at three, so that
+ * new stacks still find room and the alloc columns stay exact. */
+enum { HP_HEAP_EIGHTHS = 4, HP_LIVE_EIGHTHS = 3 };
 
 /* size bytes aligned to 16, contents undefined; NULL near the ceiling or when the system has no memory. */
 void *hp_heap_alloc(size_t size);
