@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""A: structures. See run.py. (A3 and A4: tests/unit.)"""
+
+from run import equal
+
+
+def a1_two_sites(t):
+    r = t.run()
+    rows = t.profile(r, "two").rows_of("allocate_both")
+    equal(sorted(row.values for row in rows), [[500, 12000, 500, 12000]] * 2)
+
+
+def a5_freed_sites(t):
+    r = t.run(max_memory="4m")
+    p = t.profile(r, "bounded")
+    equal(p.totals("freed_site"), [10, 400, 0, 0])
+    walked = [sum(x) for x in zip(p.totals("step"), p.totals("[stack table full]"))]
+    n = walked[0]
+    assert n in (1 << 17, 1 << 20), n
+    equal(walked, [n, 16 * n, 0, 0])
+    assert p.total(0, "[stack table full]") > 0
+    equal(p.comment("heapprof.lost")["stack_table_full"], str(p.total(0, "[stack table full]")))
