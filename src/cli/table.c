@@ -42,7 +42,7 @@ static const char *format_percent(double value, char out[HP_UNITS_MAX]) {
 /* "+-3.1MiB", or nothing where the figure is exact or there is no telling. */
 static const char *format_error(const struct hp_table *table, double error, char out[HP_UNITS_MAX]) {
   char text[HP_UNITS_MAX];
-  if (!table->report->has_error || error == 0)
+  if (!table->report->has_error || error < 0.5)
     out[0] = '\0';
   else
     snprintf(out, HP_UNITS_MAX, "+-%.40s", hp_units_format_real(error, table->report->unit, text));

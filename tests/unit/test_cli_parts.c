@@ -111,10 +111,10 @@ static void test_a_name_that_stands_for_gigabytes_is_left_alone(void **unused) {
   (void)unused;
   char name[512] = "_Z1fI"; /* each pair doubles: St4pairIS_S_E of what came before */
   strcat(name, "1a");
+  const char *digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (int i = 0; i < 30; i++) {
-    char part[32];
-    sprintf(part, "1pIS%.*s_S%.*s_E", i > 0, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ" + (i > 0 ? i - 1 : 0), i > 0,
-            "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ" + (i > 0 ? i - 1 : 0));
+    char part[32], before[2] = {i > 0 ? digits[i - 1] : '\0', '\0'};
+    sprintf(part, "1pIS%s_S%s_E", before, before);
     strcat(name, part);
   }
   strcat(name, "Evv");
