@@ -45,7 +45,7 @@ def check_links():
 
 def check_unknown_variables(variables):
     allowed = variables | {"HEAPPROF_WERROR", "HEAPPROF_BUILD_CLI", "HEAPPROF_BUILD_TESTS", "HEAPPROF_SANITIZE", "HEAPPROF_FUZZ",
-                           "HEAPPROF_TESTING", "HEAPPROF_OWNER", "HEAPPROF_TEST_JOBS", "HEAPPROF_LIB", "HEAPPROF_H"}
+                           "HEAPPROF_TESTING", "HEAPPROF_OWNER", "HEAPPROF_TEST_JOBS", "HEAPPROF_READ_LIMIT", "HEAPPROF_LIB", "HEAPPROF_H"}
     for path in ["README.md"] + glob.glob("docs/*.[137]"):
         for name in sorted(set(re.findall(r"HEAPPROF_[A-Z_]*[A-Z]", read(path)))):
             if name not in allowed and not name.startswith("HEAPPROF_VERSION"):

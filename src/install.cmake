@@ -1,0 +1,85 @@
+# What is installed where, and the packages. Components are the packages:
+#   libheapprof       the library                    heapprof   the command, its manual, completions
+#   libheapprof-dev   the header, pkg-config, CMake
+include(CMakePackageConfigHelpers)
+
+install(TARGETS heapprof LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libheapprof)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/libheapprof.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7 COMPONENT libheapprof)
+
+if(HEAPPROF_BUILD_CLI)
+  install(TARGETS heapprof_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT heapprof)
+  install(FILES ${PROJECT_SOURCE_DIR}/docs/heapprof.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT heapprof)
+  set(completion ${PROJECT_SOURCE_DIR}/src/cli/completion)
+  install(FILES ${completion}/heapprof.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME heapprof
+    COMPONENT heapprof)
+  install(FILES ${completion}/_heapprof DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT heapprof)
+  install(FILES ${completion}/heapprof.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT heapprof)
+endif()
+
+install(FILES ${PROJECT_SOURCE_DIR}/include/heapprof.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libheapprof-dev)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/heapprof.h.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT libheapprof-dev)
+configure_file(${PROJECT_SOURCE_DIR}/src/heapprof.pc.in ${CMAKE_BINARY_DIR}/heapprof.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/heapprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libheapprof-dev)
+
+# find_package(heapprof) gives heapprof::header.
+add_library(hp_header INTERFACE)
+target_include_directories(hp_header INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(hp_header INTERFACE ${CMAKE_DL_LIBS})
+set_target_properties(hp_header PROPERTIES EXPORT_NAME header)
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heapprof)
+install(TARGETS hp_header EXPORT heapprof COMPONENT libheapprof-dev)
+install(EXPORT heapprof NAMESPACE heapprof:: FILE heapprofConfig.cmake DESTINATION ${config_dir} COMPONENT libheapprof-dev)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/heapprofConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/heapprofConfigVersion.cmake DESTINATION ${config_dir} COMPONENT libheapprof-dev)
+
+# ---- packages: cpack -G DEB in a build configured with -DCMAKE_INSTALL_PREFIX=/usr; cpack -G TXZ for a tarball ----
+set(packages libheapprof libheapprof-dev)
+if(HEAPPROF_BUILD_CLI)
+  list(APPEND packages heapprof)
+endif()
+set(hp_debian_dir ${CMAKE_BINARY_DIR}/debian)
+foreach(package ${packages})
+  # The changelog and copyright files a Debian package has to have.
+  file(CONFIGURE OUTPUT ${hp_debian_dir}/changelog CONTENT
+"heapprof (${PROJECT_VERSION}) unstable; urgency=medium
+
+  * See CHANGELOG.md in the sources.
+
+ -- heapprof developers <heapprof@localhost>  Sun, 29 Nov 2026 00:00:00 +0000
+")
+  configure_file(${PROJECT_SOURCE_DIR}/LICENSE ${hp_debian_dir}/copyright COPYONLY)
+  install(FILES ${hp_debian_dir}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
+  install(CODE "execute_process(COMMAND gzip -9nc ${hp_debian_dir}/changelog OUTPUT_FILE ${hp_debian_dir}/changelog.gz)"
+    COMPONENT ${package})
+  install(FILES ${hp_debian_dir}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
+endforeach()
+
+set(CPACK_PACKAGE_NAME heapprof)
+set(CPACK_PACKAGE_VENDOR "heapprof developers")
+set(CPACK_PACKAGE_CONTACT "heapprof developers <heapprof@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "sampling heap profiler for native programs")
+set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL ${packages})
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_LIBHEAPPROF_PACKAGE_NAME libheapprof)
+set(CPACK_DEBIAN_LIBHEAPPROF_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBHEAPPROF_DESCRIPTION "sampling heap profiler - library to preload
+ Preloaded into a program, it samples the allocations and writes pprof
+ profiles of the call stacks that hold memory.")
+set(CPACK_DEBIAN_HEAPPROF_PACKAGE_NAME heapprof)
+set(CPACK_DEBIAN_HEAPPROF_PACKAGE_DEPENDS "libheapprof (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_HEAPPROF_DESCRIPTION "sampling heap profiler - command
+ Takes, prints, compares, merges, symbolizes and serves heap profiles of
+ native programs in the pprof format.")
+set(CPACK_DEBIAN_LIBHEAPPROF-DEV_PACKAGE_NAME libheapprof-dev)
+set(CPACK_DEBIAN_LIBHEAPPROF-DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBHEAPPROF-DEV_PACKAGE_DEPENDS "libheapprof (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_LIBHEAPPROF-DEV_DESCRIPTION "sampling heap profiler - header
+ To start, stop and dump the heap profiler from inside a program.")
+set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF)
+include(CPack)
