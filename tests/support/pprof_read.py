@@ -83,6 +83,7 @@ class Profile:
         except (OSError, EOFError, zlib.error) as e:
             raise Bad("not gzip: %s" % e)
         self.path = path
+        self.known_names = {}
         self.strings, raw_types, raw_rows, raw_comments = [], [], [], []
         self.locations, self.functions, self.mappings = {}, {}, []
         self.period = self.time_nanos = self.duration_nanos = 0
@@ -218,6 +219,11 @@ class Profile:
                     raise Bad("label %s has no unit" % key)
 
     def names(self, ident):
+        if ident not in self.known_names:
+            self.known_names[ident] = self.look_up_names(ident)
+        return self.known_names[ident]
+
+    def look_up_names(self, ident):
         mapping, address, lines = self.locations[ident]
         names = [self.string(self.functions[f].get(2, 0)) for f in lines]
         return [n for n in names if n] or ["%#x" % address]
@@ -226,7 +232,8 @@ class Profile:
         return [name for ident in row.stack for name in self.names(ident)]
 
     def rows_of(self, function):
-        return [r for r in self.rows if function in self.stack(r)]
+        wanted = set(ident for ident in self.locations if function in self.names(ident))
+        return [r for r in self.rows if not wanted.isdisjoint(r.stack)]
 
     def total(self, column, function=None):
         return sum(r.values[column] for r in (self.rows if function is None else self.rows_of(function)))
