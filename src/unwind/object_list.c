@@ -27,29 +27,27 @@ struct snapshot {
   unsigned long long changes;
 };
 
-/* The words of an entry, so that a reader and a writer may meet on them. */
+/* Entries are read and written by words, so that a reader and a writer may meet on them; acquire and release keep the two looks
+ * at the sequence number around them. */
 static void copy_object(struct hp_object *to, const struct hp_object *from) {
   _Static_assert(sizeof(struct hp_object) % sizeof(uintptr_t) == 0, "copied by words");
   for (size_t i = 0; i < sizeof(*to) / sizeof(uintptr_t); i++) {
-    hp_store_relaxed((uintptr_t *)(void *)to + i, hp_load_relaxed((const uintptr_t *)(const void *)from + i));
+    hp_store_release((uintptr_t *)(void *)to + i, hp_load_acquire((const uintptr_t *)(const void *)from + i));
   }
 }
 
 bool hp_object_list_find(uintptr_t address, struct hp_object *out) {
   uint32_t sequence = hp_load_acquire(&list.sequence);
-  const struct hp_object *objects = hp_load_relaxed(&list.objects);
-  uint32_t count = hp_load_relaxed(&list.count);
+  const struct hp_object *objects = hp_load_acquire(&list.objects);
+  uint32_t count = hp_load_acquire(&list.count);
   bool found = false;
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  if (hp_load_acquire(&list.suspended) != 0) return false;
-  if ((sequence & 1) != 0 || hp_load_relaxed(&list.sequence) != sequence)
-    return false; /* objects and count belong together */
+  if (hp_load_acquire(&list.suspended) != 0 || (sequence & 1) != 0) return false;
+  if (hp_load_acquire(&list.sequence) != sequence) return false; /* else objects and count belong together */
   for (uint32_t i = 0; i < count && !found; i++) {
-    if (address < hp_load_relaxed(&objects[i].map_start) || address >= hp_load_relaxed(&objects[i].map_end)) continue;
+    if (address < hp_load_acquire(&objects[i].map_start) || address >= hp_load_acquire(&objects[i].map_end)) continue;
     copy_object(out, &objects[i]);
     found = true;
   }
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
   return found && hp_load_relaxed(&list.sequence) == sequence;
 }
 
@@ -99,7 +97,7 @@ static bool make_room_locked(uint32_t count) {
   struct hp_object *objects = hp_heap_alloc((size_t)2 * count * sizeof(*objects));
   if (objects == NULL) return false;
   list.capacity = 2 * count;
-  hp_store_relaxed(&list.objects, objects); /* readers may still be in the old one */
+  hp_store_release(&list.objects, objects); /* readers may still be in the old one */
   return true;
 }
 
@@ -109,11 +107,10 @@ void hp_object_list_refresh(void) {
   hp_lock_acquire(&list_lock);
   if (snapshot.changes >= list.changes) { /* else another thread was later, and faster */
     hp_store_relaxed(&list.sequence, list.sequence + 1);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    hp_store_relaxed(&list.count, 0);
+    hp_store_release(&list.count, 0);
     if (make_room_locked(snapshot.count)) {
       for (uint32_t i = 0; i < snapshot.count; i++) copy_object(&list.objects[i], &snapshot.objects[i]);
-      hp_store_relaxed(&list.count, snapshot.count);
+      hp_store_release(&list.count, snapshot.count);
       list.changes = snapshot.changes;
     }
     hp_store_release(&list.sequence, list.sequence + 1);
