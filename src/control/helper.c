@@ -9,6 +9,7 @@
 
 #include "allocator_stats.h"
 #include "fork.h"
+#include "private_files.h"
 #include "process.h"
 #include "sampler.h"
 #include "sys.h"
@@ -67,6 +68,7 @@ static void *run(void *argument) {
     int64_t next = hp_trigger_period_check(hp_process_coarse_nanos(), &is_due);
     if (is_due) hp_trigger_request(HP_DUMP_PERIODIC);
     if (hp_trigger_is_wanted()) {
+      hp_private_files_take();
       hp_allocator_figures_refresh();
       hp_trigger_serve();
       if (hp_trigger_is_wanted()) wait_a_little(); /* somebody else dumps */

@@ -170,5 +170,5 @@ __attribute__((constructor)) static void heapprof_constructor(void) {
 /* A process that never sampled (rate 0) leaves no file, unless somebody named one. */
 __attribute__((destructor)) static void heapprof_destructor(void) {
   const struct hp_config *c = &hp_process.config;
-  if (!hp_process.is_inert && c->exit_dump && (hp_sampler_was_on() || c->out_is_chosen)) hp_trigger_exit();
+  if (!hp_process.is_inert) hp_trigger_exit(c->exit_dump && (hp_sampler_was_on() || c->out_is_chosen));
 }

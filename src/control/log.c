@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "format.h"
+#include "private_files.h"
 #include "sys.h"
 
 enum { LINE_BYTES = 560 };
@@ -23,15 +24,15 @@ void hp_log_configure(enum hp_log_level level, const char *absolute_file) {
   log_file = absolute_file;
 }
 
-/* Is descriptor 2 still meant for messages? What it was at the start is; so is a terminal or /dev/null, or a file opened for
+/* Is descriptor 2 (or a duplicate of it) still meant for messages? What it was at the start is; so is a terminal or /dev/null, or a file opened for
  * appending, as daemons put there. A socket or a pipe of the program's own that got the number 2 is not. */
-static bool is_error_stream(void) {
+static bool is_error_stream(int fd) {
   struct stat now;
-  if (hp_sys_fstat(2, &now) != 0) return false;
+  if (hp_sys_fstat(fd, &now) != 0) return false;
   if (had_stderr && now.st_dev == start_stderr.st_dev && now.st_ino == start_stderr.st_ino) return true;
   if (S_ISCHR(now.st_mode)) return true;
   if (!S_ISREG(now.st_mode)) return false;
-  long flags = hp_syscall2(SYS_fcntl, 2, F_GETFL);
+  long flags = hp_syscall2(SYS_fcntl, fd, F_GETFL);
   return flags > 0 && (flags & O_APPEND) != 0;
 }
 
@@ -65,7 +66,10 @@ static void emit(const char *line, size_t n) {
     }
     return;
   }
-  if (is_error_stream() && is_ready(2)) write_line(2, line, n);
+  int fd = hp_private_files_on() ? hp_private_files_borrow(2) : 2;
+  if (fd < 0) return;
+  if (is_error_stream(fd) && is_ready(fd)) write_line(fd, line, n);
+  if (hp_private_files_on()) hp_sys_close(fd);
 }
 
 void hp_log(enum hp_log_level level, const char *format, ...) {
@@ -91,6 +95,7 @@ const char *hp_log_errno_text(int error) {
     case EPERM: return "Operation not permitted";
     case ENOENT: return "No such file or directory";
     case EIO: return "Input/output error";
+    case EBADF: return "the program closed the file";
     case EAGAIN: return "Resource temporarily unavailable";
     case ENOMEM: return "Out of memory (HEAPPROF_MAX_MEMORY)";
     case EACCES: return "Permission denied";

@@ -25,6 +25,7 @@ static int64_t next_period_nanos = INT64_MAX; /* atomic */
 static int64_t next_check_nanos;    /* atomic */
 static uint64_t growth_mark_bytes;  /* atomic: in use at the highest dump so far */
 static bool is_handler_lost;        /* said once */
+static bool is_ending;              /* guarded by the dump lock: the last dump has begun */
 static unsigned failures_in_a_row, periods_to_skip; /* guarded by the dump lock */
 
 /* ---- serving ---- */
@@ -56,6 +57,7 @@ static void dump_wanted(void) {
   while ((bits = hp_exchange(&wanted, 0)) != 0) {
     enum hp_dump_reason reason = HP_DUMP_SIGNAL;
     while ((bits >> reason & 1) == 0) reason++;
+    if (is_ending) continue;
     if (is_backing_off(reason)) continue;
     hp_trigger_note_growth();
     note_result(hp_dump_write(reason, NULL));
@@ -77,7 +79,7 @@ bool hp_trigger_is_wanted(void) { return hp_load_acquire(&wanted) != 0; }
 
 /* exit() may have been called by a handler that interrupted this thread's own section. Nothing returns there any more, so a lock
  * held there counts as ours; but for the live table, which may be half changed, the books are read without one. */
-void hp_trigger_exit(void) {
+void hp_trigger_exit(bool with_dump) {
   bool is_inside = hp_thread_is_inside_lock();
   if (is_inside && (hp_recorder_labels() & HP_LABEL_AGE) != 0) {
     hp_log(HP_LOG_WARN, "no dump at the end: exit() was called by a signal handler that interrupted the profiler");
@@ -89,8 +91,8 @@ void hp_trigger_exit(void) {
   hp_section_enter();
   if (is_inside) hp_thread.holds_all_locks = 1;
   if (hp_dump_lock_for((int64_t)(is_inside ? EXIT_WAIT_INSIDE_SECONDS : EXIT_WAIT_SECONDS) * 1000000000)) {
-    hp_exchange(&wanted, 0); /* this dump is later than all of them */
-    hp_dump_write(HP_DUMP_EXIT, NULL);
+    is_ending = true; /* or the process would end in the middle of the helper's next dump, and leave its temporary file */
+    if (with_dump) hp_dump_write(HP_DUMP_EXIT, NULL);
     hp_dump_unlock();
   }
   if (is_inside) hp_thread.holds_all_locks = 0;
@@ -208,6 +210,7 @@ void hp_trigger_start(void) {
 
 void hp_trigger_after_fork(void) {
   hp_store_relaxed(&wanted, 0);
+  is_ending = false;
   hp_thread.dump_wanted = 0;
   start_period();
 }
