@@ -108,9 +108,11 @@ class Progress:
         sys.stderr.flush()
 
 
-def run_rounds(machine, jobs, rounds, progress, failures):
-    """jobs: [(key, rounds_max, function)]; the function runs once and returns values. Returns {key: [values or None]}."""
-    results = {key: [] for key, _, _ in jobs}
+def run_rounds(machine, jobs, rounds, progress, failures, results=None):
+    """jobs: [(key, rounds_max, function)]; the function runs once and returns values. Returns {key: [values or None]}, filled in
+    as it goes: an interrupted run keeps the rounds it had."""
+    results = {} if results is None else results
+    results.update({key: [] for key, _, _ in jobs})
     for number in range(rounds):
         for key, rounds_max, function in (jobs if number % 2 == 0 else reversed(jobs)):
             progress.step(" / ".join(str(part) for part in key))

@@ -104,8 +104,8 @@ def special_tables(found):
     if memory.get("large"):
         parts.append(plain_table("Memory at rate 1", memory["large"],
                                  [("own: at start", "start_own", mib), ("live", "live_own", mib),
-                                  ("all freed", "freed_own", mib), ("distinct stacks", "visited_own", mib),
-                                  ("a second later", "later_own", mib),
+                                  ("all freed", "freed_own", mib), ("some time later", "settled_own", mib),
+                                  ("distinct stacks", "visited_own", mib),
                                   ("private: at start", "start_private", mib), ("live", "live_private", mib),
                                   ("all freed", "freed_private", mib), ("distinct stacks", "visited_private", mib)]))
     if memory.get("small"):

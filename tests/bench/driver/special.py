@@ -72,11 +72,12 @@ def memory(machine, programs, null, library, is_quick, failures):
     many = 100000 if is_quick else 1000000
     heapprof = subjects.heapprof_env(library, "1", HEAPPROF_MAX_MEMORY="8g", HEAPPROF_EXIT_DUMP="0") if library else None
     chosen = [("null", {"LD_PRELOAD": null}, ())] + ([("heapprof 1", heapprof, ())] if heapprof else [])
-    large = run_list(machine, programs, "bench_memory", ("--samples=%d" % many, "--stacks=%d" % many), chosen, 1, failures)
+    arguments = ("--samples=%d" % many, "--stacks=%d" % many, "--wait=%d" % (1 if is_quick else 15))
+    large = run_list(machine, programs, "bench_memory", arguments, chosen, 1, failures)
     chosen = [("plain", {}, ())]
     if library:
         chosen.append(("heapprof 512k", subjects.heapprof_env(library, "512k"), ()))
-    small = run_list(machine, programs, "bench_memory", ("--samples=0", "--stacks=0"), chosen, 5, failures)
+    small = run_list(machine, programs, "bench_memory", ("--samples=0", "--stacks=0", "--wait=0"), chosen, 5, failures)
     return {"large": large, "small": small}
 
 

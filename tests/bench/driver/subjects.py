@@ -19,6 +19,7 @@ class Subject:
     reference: str = "null"
     group: str = "peer"  # base, heapprof, peer, over
     is_every_call: bool = False  # records each call: fewer iterations and rounds do
+    is_whole_run: bool = False  # differs only in what happens at the end: not for programs that time a loop inside
     is_crawling: bool = False  # tens of microseconds a call: pair and depth only
 
 
@@ -46,6 +47,8 @@ def all_subjects(null, library):
     if library:
         found += [Subject("heapprof " + rate, heapprof_env(library, rate), "null", "heapprof", is_every_call=rate == "1")
                   for rate in ("512k", "64k", "32k", "4k", "1")]
+        found.append(Subject("heapprof 512k without exit dump", heapprof_env(library, "512k", HEAPPROF_EXIT_DUMP="0"), "null",
+                             "heapprof", is_whole_run=True))
     if heaptrack:
         env = {"LD_PRELOAD": heaptrack, "DUMP_HEAPTRACK_OUTPUT": "/dev/null"}
         found.append(Subject("heaptrack", env, "plain", "peer", is_every_call=True))

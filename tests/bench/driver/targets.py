@@ -120,15 +120,15 @@ def memory(rows):
         return "%.1f B" % value
 
     own, private = step("live", "start")
-    samples, stacks = run["samples"], run["visited_stacks"] - run["freed_stacks"]
+    samples, stacks = run["samples"], run["visited_stacks"] - run["settled_stacks"]
     rows.add_value("7 memory", "a live sample, at %d (private pages over null: %s)" % (samples, show(private / samples)),
                    own / samples, 48, show)
-    own, private = step("visited", "freed")
+    own, private = step("visited", "settled")
     rows.add_value("7 memory", "a distinct stack of depth %d, at %d (private pages over null: %s)" % (
         run["depth"], stacks, show(private / stacks)), own / stacks, 8 * (run["depth"] + 6) + 96, show,
         "depth is that of the program's own frames; 6 more for main and the start")
-    rows.add_value("7 memory", "left of the live samples when all are freed", run["freed_own"] - run["start_own"],
-                   0.25 * (run["live_own"] - run["start_own"]), report.mib)
+    rows.add_value("7 memory", "left of the live samples some time after all are freed", run["settled_own"] - run["start_own"],
+                   0.1 * (run["live_own"] - run["start_own"]), report.mib)
 
 
 def dumps(rows):

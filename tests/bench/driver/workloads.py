@@ -26,6 +26,8 @@ class Workload:
         return "plain" if self.kind == "real" else "null"
 
     def suits(self, subject):
+        if subject.is_whole_run and self.kind in ("micro", "threads"):
+            return False
         if subject.is_crawling:
             return self.name.startswith(("pair 16", "depth"))
         if subject.is_every_call and self.name == "16 threads":
