@@ -221,9 +221,14 @@ void *hp_heap_os_dlsym(void *handle, const char *name) {
   return NULL;
 }
 
+/* At its start jemalloc tries madvise on a page that it maps and does not look whether it got it. */
+enum { TRIAL_PAGE_BYTES = 4096 };
+static char trial_page[TRIAL_PAGE_BYTES] __attribute__((aligned(TRIAL_PAGE_BYTES)));
+
 void *hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset) {
   void *p = hp_sys_mmap(at, n, prot, flags, fd, offset);
   if (!hp_sys_failed(p)) return p;
+  if (n == TRIAL_PAGE_BYTES && !hp_load_relaxed(&is_used)) return trial_page;
   errno = (int)-(long)p;
   return MAP_FAILED;
 }
@@ -234,7 +239,7 @@ static int with_errno(int result) {
   return -1;
 }
 
-int hp_heap_os_munmap(void *at, size_t n) { return with_errno(hp_sys_munmap(at, n)); }
+int hp_heap_os_munmap(void *at, size_t n) { return at == trial_page ? 0 : with_errno(hp_sys_munmap(at, n)); }
 int hp_heap_os_madvise(void *at, size_t n, int advice) { return with_errno(hp_sys_madvise(at, n, advice)); }
 
 double hp_heap_os_round(double x) { return (double)(int64_t)(x < 0 ? x - 0.5 : x + 0.5); }
