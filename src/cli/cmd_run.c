@@ -135,7 +135,8 @@ static void show_results(const struct hp_out_list *before, const char *template,
   }
   if (count > PATHS_SHOWN_MAX) hp_note("... and %zu more", count - PATHS_SHOWN_MAX);
   if (count == 0)
-    hp_note("no profile was written (is the command linked statically, set-user-id, or ended by a signal or _exit?)");
+    hp_note("no profile was written (did the command allocate too little to be sampled, or end by a signal or _exit, or is it "
+            "linked statically or set-user-id?)");
   else
     show_top(last->path);
   free(fresh);

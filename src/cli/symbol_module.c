@@ -15,25 +15,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "address_ranges.h"
 #include "cli_memory.h"
 #include "id_map.h"
+#include "path_clean.h"
 
 enum { NESTING_MAX = 64, BUILD_ID_BYTES_MAX = 64, OVERLAPS_MAX = 64 };
 
-struct range {
-  Dwarf_Addr low, high;
-  Dwarf_Off unit_or_die; /* index into units, or offset of the subprogram */
-  Dwarf_Addr reach;      /* the highest `high` up to here: how far back a search must go */
-};
-
-struct range_list {
-  struct range *ranges;
-  size_t count, capacity;
-};
-
 struct unit {
   Dwarf_Die die;
-  struct range_list functions;
+  struct hp_address_ranges functions;
   bool is_indexed;
 };
 
@@ -54,7 +45,7 @@ struct hp_symbol_module {
   Dwarf_Addr dwarf_bias;
   struct unit *units;
   size_t unit_count, unit_capacity;
-  struct range_list unit_ranges;
+  struct hp_address_ranges unit_ranges;
   struct symbol *symbols;
   size_t symbol_count, symbol_capacity;
   bool has_symbols;
@@ -65,54 +56,11 @@ struct hp_symbol_module {
   size_t text_count, text_capacity;
 };
 
-static int compare_ranges(const void *a, const void *b) {
-  const struct range *x = a, *y = b;
-  if (x->low != y->low) return x->low < y->low ? -1 : 1;
-  return (x->high < y->high) - (x->high > y->high); /* the enclosing one first */
-}
-
-static void range_add(struct range_list *list, Dwarf_Addr low, Dwarf_Addr high, Dwarf_Off what) {
-  if (low >= high) return;
-  hp_array_reserve(&list->ranges, &list->capacity, list->count + 1, sizeof *list->ranges);
-  list->ranges[list->count++] = (struct range){low, high, what, 0};
-}
-
-static void range_sort(struct range_list *list) {
-  Dwarf_Addr reach = 0;
-  if (list->count != 0) qsort(list->ranges, list->count, sizeof *list->ranges, compare_ranges);
-  for (size_t i = 0; i < list->count; i++) {
-    if (list->ranges[i].high > reach) reach = list->ranges[i].high;
-    list->ranges[i].reach = reach;
-  }
-}
-
-/* The innermost range that holds the address, at or below *from (start with count); null: none. Moves *from below it. */
-static const struct range *range_find(const struct range_list *list, Dwarf_Addr address, size_t *from) {
-  size_t low = 0, high = *from;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (list->ranges[middle].low <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  for (; low > 0; low--) {
-    const struct range *range = &list->ranges[low - 1];
-    if (range->reach <= address) break;
-    if (range->high > address) {
-      *from = low - 1;
-      return range;
-    }
-  }
-  *from = 0;
-  return NULL;
-}
-
-static void add_die_ranges(struct range_list *list, Dwarf_Die *die, Dwarf_Off what) {
+static void add_die_ranges(struct hp_address_ranges *list, Dwarf_Die *die, Dwarf_Off what) {
   Dwarf_Addr base, low, high;
   ptrdiff_t offset = 0;
   while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0)
-    if (low != 0) range_add(list, low, high, what); /* 0: a function the linker threw away */
+    if (low != 0) hp_address_ranges_add(list, low, high, what); /* 0: a function the linker threw away */
 }
 
 static bool hex_equals(const char *hex, const unsigned char *bytes, size_t count) {
@@ -169,7 +117,7 @@ static void find_units(struct hp_symbol_module *module) {
     add_die_ranges(&module->unit_ranges, &die, module->unit_count); /* a skeleton has the ranges of its split unit */
     module->unit_count++;
   }
-  range_sort(&module->unit_ranges);
+  hp_address_ranges_sort(&module->unit_ranges);
 }
 
 /* objcopy --only-keep-debug leaves the sections of code in the table, without bytes. */
@@ -230,7 +178,7 @@ void hp_symbol_module_close(struct hp_symbol_module *module) {
 bool hp_symbol_module_has_lines(const struct hp_symbol_module *module) { return module->unit_ranges.count != 0; }
 
 /* Subprograms of a unit, in namespaces and types too. What is nested in a function is looked for when the function is. */
-static void index_functions(struct range_list *list, Dwarf_Die *parent, unsigned depth) {
+static void index_functions(struct hp_address_ranges *list, Dwarf_Die *parent, unsigned depth) {
   Dwarf_Die child;
   if (depth > NESTING_MAX || dwarf_child(parent, &child) != 0) return;
   do {
@@ -278,30 +226,6 @@ static uint32_t keep_text(struct hp_symbol_module *module, char *text) {
   return (uint32_t)module->text_count++;
 }
 
-/* Takes "./", "//" and "folder/.." out of a path, as pprof does, so that names compare. In place. */
-static void clean_path(char *path) {
-  bool is_rooted = path[0] == '/';
-  char *to = path + is_rooted, *floor = to;
-  for (const char *from = path; *from != '\0';) {
-    size_t length = strcspn(from, "/");
-    if (length == 0 || (length == 1 && from[0] == '.')) {
-      /* nothing */
-    } else if (length == 2 && from[0] == '.' && from[1] == '.' && to > floor) {
-      while (to > floor && *--to != '/') {
-      }
-    } else if (!(length == 2 && from[0] == '.' && from[1] == '.' && is_rooted)) {
-      bool is_up = length == 2 && from[0] == '.' && from[1] == '.';
-      if (to > path + is_rooted) *to++ = '/';
-      memmove(to, from, length);
-      to += length;
-      if (is_up) floor = to;
-    }
-    from += length;
-    from += *from == '/';
-  }
-  *to = '\0';
-}
-
 /* Names relative to where the compiler ran get that folder in front. Each name of a line table is made absolute once. */
 static const char *absolute_file(struct hp_symbol_module *module, Dwarf_Die *unit, const char *file) {
   Dwarf_Attribute attribute;
@@ -311,7 +235,7 @@ static const char *absolute_file(struct hp_symbol_module *module, Dwarf_Die *uni
   if (known != UINT32_MAX) return module->texts[known];
   const char *folder = file[0] != '/' ? dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute)) : NULL;
   char *joined = hp_format("%s%s%s", folder != NULL ? folder : "", folder != NULL ? "/" : "", file);
-  clean_path(joined);
+  hp_path_clean(joined);
   hp_id_map_add(&module->file_names, (uintptr_t)file, keep_text(module, joined));
   return joined;
 }
@@ -452,14 +376,14 @@ static size_t frames_in_unit(struct hp_symbol_module *module, struct unit *unit,
                              struct hp_symbol_frame *frames) {
   if (!unit->is_indexed) {
     index_functions(&unit->functions, &unit->die, 0);
-    range_sort(&unit->functions);
+    hp_address_ranges_sort(&unit->functions);
     unit->is_indexed = true;
   }
   size_t from = unit->functions.count;
-  const struct range *range = range_find(&unit->functions, address, &from);
+  const struct hp_address_range *range = hp_address_ranges_find(&unit->functions, address, &from);
   Dwarf_Die function;
   Dwarf *dwarf = dwarf_cu_getdwarf(unit->die.cu); /* a split unit has a file of its own */
-  if (range == NULL || dwarf_offdie(dwarf, range->unit_or_die, &function) == NULL) return 0;
+  if (range == NULL || dwarf_offdie(dwarf, range->what, &function) == NULL) return 0;
   return frames_in(module, unit, &function, address, frames);
 }
 
@@ -468,9 +392,9 @@ static size_t frames_by_dwarf(struct hp_symbol_module *module, GElf_Addr address
   Dwarf_Addr in_dwarf = address - module->dwarf_bias;
   size_t from = module->unit_ranges.count;
   for (unsigned tries = 0; tries < OVERLAPS_MAX; tries++) {
-    const struct range *range = range_find(&module->unit_ranges, in_dwarf, &from);
+    const struct hp_address_range *range = hp_address_ranges_find(&module->unit_ranges, in_dwarf, &from);
     if (range == NULL) return 0;
-    size_t count = frames_in_unit(module, &module->units[range->unit_or_die], in_dwarf, frames);
+    size_t count = frames_in_unit(module, &module->units[range->what], in_dwarf, frames);
     if (count != 0) return count;
   }
   return 0;

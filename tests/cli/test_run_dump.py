@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """heapprof run and heapprof dump on real processes, with all that can be wrong.
 
-usage: test_run_dump.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY
+usage: test_run_dump.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY [PART_OF_A_NAME]
 
 Each test_* function is one claim. Those that need root (other users, namespaces) say "skipped" without it.
 """
 import glob
 import os
+import pty
 import re
 import shutil
 import signal
@@ -177,6 +178,28 @@ def test_run_stops_and_goes_on_with_the_command():
     process.terminate()
     expect(process.wait(timeout=60) == 42, process.returncode)
     process.stdout.close()
+
+
+def test_run_on_a_terminal_delivers_an_interrupt_once():
+    script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.1; done; sleep 0.5; echo count $n; exit 3"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(fresh("terminal"))
+        os.execv(HEAPPROF, [HEAPPROF, "run", "--library", LIBRARY, "-q", "--", "sh", "-c", script])
+    text = b""
+    try:
+        while b"ready" not in text:
+            text += os.read(terminal, 1000)
+        time.sleep(0.5)
+        os.write(terminal, b"\x03")
+        while b"count" not in text or not text.endswith(b"\n"):
+            text += os.read(terminal, 1000)
+    except OSError:
+        pass
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    expect(b"count 1" in text, text)
+    expect(os.waitstatus_to_exitcode(status) == 3, status)
 
 
 def wait_for_state(pid, *states):
@@ -381,7 +404,7 @@ def main():
     subprocess.run(["gcc", "-g", "-O1", PROG + ".c", "-o", PROG, "-pthread"], check=True)
     failed = 0
     for name, test in sorted(globals().items()):
-        if not name.startswith("test_"):
+        if not name.startswith("test_") or (len(sys.argv) > 4 and sys.argv[4] not in name):
             continue
         try:
             outcome = test() or "ok"

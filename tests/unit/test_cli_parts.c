@@ -17,6 +17,7 @@
 #include "jit_names.h"
 #include "name_demangle.h"
 #include "out_template.h"
+#include "path_clean.h"
 #include "signal_name.h"
 #include "text_output.h"
 #include "units.h"
@@ -130,6 +131,19 @@ static void test_templates_become_absolute(void **unused) {
     char *template = hp_out_template_absolute(cases[i][0], cases[i][1]);
     assert_string_equal(template, cases[i][2]);
     free(template);
+  }
+}
+
+static void test_paths_become_as_short_as_they_can(void **unused) {
+  (void)unused;
+  static const char *const cases[][2] = {{"/a/./b//c", "/a/b/c"}, {"./csu/../sysdeps/x.h", "sysdeps/x.h"}, {"/../a", "/a"},
+                                         {"../a/../b", "../b"},   {"../../a", "../../a"},                  {"/a/b/../../c", "/c"},
+                                         {"a", "a"},              {"/", "/"},                              {"a/..", ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char path[64];
+    strcpy(path, cases[i][0]);
+    hp_path_clean(path);
+    assert_string_equal(path, cases[i][1]);
   }
 }
 
@@ -253,6 +267,7 @@ int main(void) {
       cmocka_unit_test(test_cxx_and_rust_names_are_demangled),
       cmocka_unit_test(test_a_name_that_stands_for_gigabytes_is_left_alone),
       cmocka_unit_test(test_templates_become_absolute),
+      cmocka_unit_test(test_paths_become_as_short_as_they_can),
       cmocka_unit_test(test_files_are_found_by_the_template_that_made_them),
       cmocka_unit_test(test_signals_are_known_by_name_and_number),
       cmocka_unit_test(test_sizes_take_binary_suffixes_and_nothing_else),
