@@ -107,9 +107,10 @@ static void grow_buckets(void) {
 
 static void *take_bytes(size_t size) {
   if ((size_t)(chunk_end - chunk) < size) {
-    size_t bytes = entry_count < 64 ? FIRST_CHUNK_BYTES : CHUNK_BYTES;
+    size_t least = size > FIRST_CHUNK_BYTES ? size : FIRST_CHUNK_BYTES;
+    size_t bytes = entry_count < 64 || least > CHUNK_BYTES ? least : CHUNK_BYTES;
     char *fresh = hp_heap_alloc(bytes);
-    if (fresh == NULL && bytes > FIRST_CHUNK_BYTES) fresh = hp_heap_alloc(bytes = FIRST_CHUNK_BYTES);
+    if (fresh == NULL && bytes > least) fresh = hp_heap_alloc(bytes = least);
     if (fresh == NULL) return NULL;
     chunk = fresh;
     chunk_end = fresh + bytes;
