@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
   for (long i = 0; i < dumps; i++) {
     char name[32];
     snprintf(name, sizeof name, "load-%ld", i);
+    if (i % 15 == 7) CHECK_EQUAL(heapprof_reset(), 0);
     if (i % 10 == 0) heapprof_set_sample_rate(i % 20 == 0 ? 1 : 700);
     CHECK_EQUAL(dump_to(argv[1], name), 0);
   }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * test_heap.c - the private heap and the one ceiling. */
+#include <string.h>
+
+#include "heap.h"
+#include "unit_test.h"
+
+static void what_is_given_back_is_no_longer_used(void **state) {
+  (void)state;
+  hp_heap_free(hp_heap_alloc(1));
+  size_t base = hp_memory_used();
+  void *blocks[500];
+  for (size_t i = 0; i < 500; i++) {
+    blocks[i] = hp_heap_alloc(i * 37 + 1);
+    assert_non_null(blocks[i]);
+    assert_int_equal((uintptr_t)blocks[i] % 16, 0);
+    memset(blocks[i], (int)i, i * 37 + 1);
+  }
+  assert_true(hp_memory_used() - base >= 500 * 499 / 2 * 37);
+  for (int i = 0; i < 500; i++) hp_heap_free(blocks[i]);
+  assert_int_equal(hp_memory_used(), base);
+  hp_heap_free(NULL);
+  hp_heap_trim();
+}
+
+static void aligned_blocks_are_aligned_and_zero(void **state) {
+  (void)state;
+  for (size_t alignment = 16; alignment <= 4096; alignment *= 2) {
+    char *p = hp_heap_alloc_aligned_zero(alignment, 1000);
+    assert_non_null(p);
+    assert_int_equal((uintptr_t)p % alignment, 0);
+    for (int i = 0; i < 1000; i++) assert_int_equal(p[i], 0);
+    memset(p, 1, 1000);
+    hp_heap_free(p);
+  }
+}
+
+static void the_ceiling_holds_and_refusals_leave_nothing_behind(void **state) {
+  (void)state;
+  size_t base = hp_memory_used();
+  hp_memory_set_ceiling(1 << 20);
+  void *blocks[64];
+  int n = 0;
+  while (n < 64 && (blocks[n] = hp_heap_alloc(60000)) != NULL) n++;
+  assert_true(n > 2 && n < 17);
+  assert_true(hp_memory_used() <= 1 << 20);
+  assert_true(hp_memory_above_eighths(HP_HEAP_EIGHTHS));
+  size_t full = hp_memory_used();
+  assert_null(hp_heap_alloc(60000));
+  assert_int_equal(hp_memory_used(), full);
+  assert_true(hp_memory_reserve((1 << 20) - full)); /* what the tables may not have, a dump may */
+  assert_false(hp_memory_reserve(1));
+  assert_false(hp_memory_reserve(SIZE_MAX)); /* no wrapping round */
+  hp_memory_release((1 << 20) - full);
+  while (n > 0) hp_heap_free(blocks[--n]);
+  assert_int_equal(hp_memory_used(), base);
+  hp_memory_set_ceiling(SIZE_MAX);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_given_back_is_no_longer_used),
+                                     cmocka_unit_test(aligned_blocks_are_aligned_and_zero),
+                                     cmocka_unit_test(the_ceiling_holds_and_refusals_leave_nothing_behind)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

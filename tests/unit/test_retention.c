@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * test_retention.c - HEAPPROF_KEEP: the last files stay. Several kinds; a name that comes again; a forked child. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "retention.h"
+#include "unit_test.h"
+
+static char folder[] = "/tmp/test_retention.XXXXXX";
+
+static void write_file(const char *name) {
+  char path[200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  close(open(path, O_CREAT | O_WRONLY, 0600));
+  hp_retention_written(path);
+}
+static bool is_there(const char *name) {
+  char path[200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return access(path, F_OK) == 0;
+}
+
+/* The ring is made once, from the settings of the process: 3 dumps of 2 kinds. */
+static int set_up(void **state) {
+  (void)state;
+  hp_process.config.keep = 3;
+  hp_process.config.kinds = 1 << 0 | 1 << 3;
+  return mkdtemp(folder) == NULL;
+}
+
+static void the_last_dumps_of_every_kind_stay(void **state) {
+  (void)state;
+  char name[32];
+  for (int i = 0; i < 8; i++) {
+    snprintf(name, sizeof name, "a.%d.full", i);
+    write_file(name);
+    snprintf(name, sizeof name, "a.%d.delta", i);
+    write_file(name);
+  }
+  for (int i = 0; i < 8; i++) {
+    snprintf(name, sizeof name, "a.%d.full", i);
+    assert_int_equal(is_there(name), i >= 5);
+    snprintf(name, sizeof name, "a.%d.delta", i);
+    assert_int_equal(is_there(name), i >= 5);
+  }
+}
+
+static void a_name_that_comes_again_is_not_removed(void **state) {
+  (void)state;
+  for (int i = 0; i < 20; i++) write_file("same");
+  assert_true(is_there("same"));
+}
+
+static void a_forked_child_owns_none_of_them(void **state) {
+  (void)state;
+  char name[32];
+  for (int i = 0; i < 6; i++) {
+    snprintf(name, sizeof name, "b.%d", i);
+    write_file(name);
+  }
+  hp_retention_forget();
+  for (int i = 0; i < 6; i++) {
+    snprintf(name, sizeof name, "c.%d", i);
+    write_file(name);
+  }
+  assert_true(is_there("b.0") && is_there("b.5") && is_there("c.0"));
+  write_file("c.6");
+  assert_false(is_there("c.0"));
+  char command[100];
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_last_dumps_of_every_kind_stay),
+                                     cmocka_unit_test(a_name_that_comes_again_is_not_removed),
+                                     cmocka_unit_test(a_forked_child_owns_none_of_them)};
+  return cmocka_run_group_tests(tests, set_up, NULL);
+}
