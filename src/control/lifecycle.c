@@ -31,6 +31,10 @@
 #include "thread_hooks.h"
 #include "thread_state.h"
 #include "trigger.h"
+#include "unwinder.h"
+
+/* ThreadSanitizer's shared runtime, if the program has it: it would see our threads' calls of libc, but not our locks. */
+extern void __tsan_init(void) __attribute__((weak));
 
 /* ---- does the process call us? ---- */
 
@@ -131,6 +135,12 @@ static void start(void) {
     return;
   }
   set_up_log();
+  if (&__tsan_init != NULL) {
+    hp_process.is_inert = true;
+    hp_log(HP_LOG_WARN, "%s runs under ThreadSanitizer, which would take our locks for races; it is not profiled",
+           hp_process_executable_name());
+    return;
+  }
   if (!is_interposed()) {
     hp_process.is_inert = true;
     hp_log(HP_LOG_WARN, "%s has an allocator of its own that cannot be intercepted; it is not profiled",
@@ -140,6 +150,7 @@ static void start(void) {
   check_settings();
   apply_settings();
   hp_allocator_stats_init();
+  hp_unwind_after_load();
   hp_fork_start();
   hp_trigger_start();
   hp_sampled_epilogue = hp_trigger_section_end;

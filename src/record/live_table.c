@@ -14,6 +14,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "heap.h"
 #include "hot.h"
@@ -28,7 +29,8 @@ enum {
   FIRST_BUCKETS = 16,
   FILTER_FIRST_BITS = 12,   /* 4096 counters: one page */
   FILTER_MAX_BITS = 28,
-  FILTER_SPARSE_BITS = 20,  /* up to 2^20 counters: at most 1/16 full; above: at most 1/8 */
+  FILTER_CACHED_BITS = 17,  /* up to 2^17 counters (they stay in L2): at most 1/32 full */
+  FILTER_SPARSE_BITS = 20,  /* up to 2^20: at most 1/16 full; above: at most 1/8 */
   COUNTER_STUCK = 255,      /* a counter that got here stays: never a false "no" */
   RETIRED_MAX = 64,
   RETIRE_SECONDS = 10,
@@ -41,6 +43,7 @@ struct page {
 struct shard {
   struct hp_lock lock;
   uint32_t count;          /* atomic for hp_live_table_count */
+  uint32_t fit_checked;    /* the filter's size is no question up to this count */
   uint32_t bucket_mask;    /* buckets - 1 */
   uint32_t free_list;      /* number + 1, or 0 */
   uint32_t page_count;
@@ -58,7 +61,7 @@ static unsigned filter_bits;
 static struct {
   void *at;
   size_t bytes;
-  uint64_t since_seconds; /* 0: not yet seen by reclaim */
+  uint64_t since_seconds; /* CLOCK_MONOTONIC */
 } retired[RETIRED_MAX];
 static unsigned retired_count;
 
@@ -127,7 +130,13 @@ static void filter_count_down(uint64_t hash) {
 
 /* How many records a filter of so many counters may hold. */
 static uint64_t filter_capacity(unsigned bits) {
-  return bits <= FILTER_SPARSE_BITS ? (uint64_t)1 << (bits - 4) : (uint64_t)1 << (bits - 3);
+  return (uint64_t)1 << (bits - (bits <= FILTER_CACHED_BITS ? 5 : bits <= FILTER_SPARSE_BITS ? 4 : 3));
+}
+
+static uint64_t monotonic_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return (uint64_t)now.tv_sec;
 }
 
 static void filter_retire(void) {
@@ -135,8 +144,8 @@ static void filter_retire(void) {
   if (retired_count == RETIRED_MAX) return; /* stays mapped for good: 64 replacements within ten seconds */
   retired[retired_count].at = filter_counters;
   retired[retired_count].bytes = (size_t)1 << filter_bits;
-  retired[retired_count].since_seconds = 0;
-  retired_count++;
+  retired[retired_count].since_seconds = monotonic_seconds();
+  hp_store_relaxed(&retired_count, retired_count + 1);
 }
 
 /* All shards locked. False: no memory, the old filter stays (fuller, still true). */
@@ -153,6 +162,7 @@ static bool filter_replace(unsigned bits) {
   filter_bits = bits;
   for (unsigned i = 0; i < SHARDS; i++) {
     struct shard *s = &shards[i];
+    s->fit_checked = 0;
     for (uint32_t b = 0; s->buckets != NULL && b <= s->bucket_mask; b++) {
       for (uint32_t n = s->buckets[b]; n != 0; n = record_at(s, n - 1)->next) {
         filter_count_up(hash_of(record_at(s, n - 1)->address));
@@ -169,7 +179,7 @@ static HP_COLD void filter_fit(void) {
   uint64_t count = hp_live_table_count();
   unsigned bits = FILTER_FIRST_BITS;
   while (bits < FILTER_MAX_BITS && filter_capacity(bits) < count * 2) bits++;
-  bool too_full = filter_counters == NULL || count + SHARDS > filter_capacity(filter_bits);
+  bool too_full = filter_counters == NULL || count > filter_capacity(filter_bits);
   bool too_empty = filter_counters != NULL && bits + 3 < filter_bits;
   if ((too_full || too_empty) && !(filter_counters != NULL && bits == filter_bits)) filter_replace(bits);
   if (!hp_thread.holds_all_locks) hp_live_table_unlock_all();
@@ -177,11 +187,11 @@ static HP_COLD void filter_fit(void) {
 
 void hp_live_table_reclaim(uint64_t now_seconds) {
   if (hp_thread.holds_all_locks) return; /* the process is ending inside the table */
+  if (hp_load_relaxed(&retired_count) == 0) return;
   hp_live_table_lock_all();
   unsigned kept = 0;
   for (unsigned i = 0; i < retired_count; i++) {
-    if (retired[i].since_seconds == 0) retired[i].since_seconds = now_seconds + 1;
-    if (now_seconds + 1 - retired[i].since_seconds < RETIRE_SECONDS) {
+    if (now_seconds < retired[i].since_seconds + RETIRE_SECONDS) {
       retired[kept++] = retired[i];
       continue;
     }
@@ -189,7 +199,7 @@ void hp_live_table_reclaim(uint64_t now_seconds) {
     hp_sys_madvise(retired[i].at, retired[i].bytes, MADV_DONTNEED);
     hp_memory_release(retired[i].bytes);
   }
-  retired_count = kept;
+  hp_store_relaxed(&retired_count, kept);
   hp_live_table_unlock_all();
 }
 
@@ -244,7 +254,8 @@ static bool add_page(struct shard *s) {
 static uint32_t take_record(struct shard *s) {
   if (s->buckets == NULL && !resize_buckets(s, FIRST_BUCKETS)) return 0;
   if (s->free_list == 0 && !add_page(s)) return 0;
-  if (s->count > s->bucket_mask) resize_buckets(s, (s->bucket_mask + 1) * 2); /* failing: longer chains */
+  /* Two records a bucket at most: 4 bytes of bucket for a record or less. Failing: longer chains. */
+  if (s->count / 2 > s->bucket_mask) resize_buckets(s, (s->bucket_mask + 1) * 2);
   uint32_t number = s->free_list;
   s->free_list = record_at(s, number - 1)->next;
   return number;
@@ -258,7 +269,7 @@ static HP_COLD void compact(struct shard *s) {
   bool ok = true;
   for (uint32_t i = 0; i < pages_needed && ok; i++) ok = add_page(&fresh);
   uint32_t n = FIRST_BUCKETS;
-  while (n < s->count) n *= 2;
+  while (n < s->count) n *= 2; /* room to grow again */
   ok = ok && resize_buckets(&fresh, n);
   if (ok) {
     for (uint32_t b = 0; b <= s->bucket_mask; b++) {
@@ -344,8 +355,10 @@ unsigned hp_live_table_insert(const struct hp_live_record *record, struct hp_liv
   bool fit = false;
   if (number != 0) {
     link_record(s, number, record, hash);
-    /* Blocks spread evenly over the shards: one shard says for all whether the filter is full. */
-    fit = (uint64_t)s->count * SHARDS > filter_capacity(filter_bits) + 16 * SHARDS;
+    if (HP_UNLIKELY(s->count > s->fit_checked)) { /* looked at anew when the shard grows by an eighth */
+      s->fit_checked = s->count + s->count / 8;
+      fit = hp_live_table_count() > filter_capacity(filter_bits);
+    }
   }
   unlock_shard(s);
   if (HP_UNLIKELY(fit)) filter_fit();

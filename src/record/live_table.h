@@ -55,7 +55,7 @@ uint64_t hp_live_table_count(void);
 void hp_live_table_walk(void (*visit)(void *context, const struct hp_live_record *record), void *context);
 
 /* Give back what outgrown filters held once no reader can be inside them (a dump calls it now and then).
- * now_seconds: any monotonic clock. */
+ * now_seconds: CLOCK_MONOTONIC. */
 void hp_live_table_reclaim(uint64_t now_seconds);
 
 /* Tests: decline above so many records in all (0: no limit but memory). */
