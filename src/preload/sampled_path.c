@@ -29,17 +29,16 @@ static struct {
 void hp_sampled_set_max_depth(uint32_t frames) { max_frames = frames + HP_STACK_LEAF_EXTRA; }
 
 void hp_sampled_close_dead_stacks(void) {
-  static struct hp_lock lock;
   static uint32_t closed_epoch; /* deaths up to here have been dealt with: two in quick succession are two */
   if (hp_thread.holds_all_locks) return;
-  hp_lock_acquire(&lock);
+  hp_modules_lock();
   uint32_t epoch = hp_modules_epoch();
   for (const struct hp_module *m = hp_modules_first(); m != NULL; m = m->next) {
     uint32_t died = hp_load_acquire(&m->died);
     if (died > closed_epoch && died <= epoch) hp_stack_table_close_range(m->map_start, m->map_end, died);
   }
   closed_epoch = epoch;
-  hp_lock_release(&lock);
+  hp_modules_unlock();
 }
 
 static void walk_and_add(struct hp_sample *sample, uintptr_t *pcs, uint32_t room, const struct hp_frame_start *start) {
