@@ -72,7 +72,7 @@ same bash bash -c 's=0; for i in $(seq 200); do s=$((s + $(echo $i))); done; ech
 # redis, memcached, nginx: servers under load, dumped while they work
 "${profiled[@]}" redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --dir "$work/data" >"$work/redis.log" 2>"$work/redis.err" &
 pid=$!
-pids+=($pid)
+pids+=("$pid")
 wait_for 20 test -S "$work/redis.sock" || fail "redis did not start: $(tail -2 "$work/redis.err")"
 redis-benchmark -s "$work/redis.sock" -q -n 20000 -c 10 -t set,get,lpush >/dev/null 2>&1 || fail "redis-benchmark"
 kill -PROF $pid
@@ -87,7 +87,7 @@ memcached_user=()
 [ "$(id -u)" = 0 ] && memcached_user=(-u nobody)
 "${profiled[@]}" memcached ${memcached_user[@]+"${memcached_user[@]}"} -s "$work/profiles/mc.sock" -a 777 -t 2 2>"$work/mc.err" &
 pid=$!
-pids+=($pid)
+pids+=("$pid")
 wait_for 20 test -S "$work/profiles/mc.sock" || fail "memcached did not start: $(head -1 "$work/mc.err")"
 /usr/bin/python3 - "$work/profiles/mc.sock" <<'P' || fail "memcached answers wrongly"
 import socket, sys
@@ -118,7 +118,7 @@ http { access_log off; client_body_temp_path $work/nginx/b; proxy_temp_path $wor
 C
 "${profiled[@]}" nginx -p "$work/nginx" -c "$work/nginx.conf" 2>"$work/nginx.err" &
 pid=$!
-pids+=($pid)
+pids+=("$pid")
 wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/f.txt" || fail "nginx did not start: $(head -1 "$work/nginx.err")"
 want=$(md5sum <"$work/www/f.txt")
 for _ in $(seq 30); do
