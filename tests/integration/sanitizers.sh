@@ -11,12 +11,12 @@ for build in "gcc -fsanitize=address" "gcc -fsanitize=address -static-libasan" "
   "gcc -fsanitize=undefined" "gcc -fsanitize=leak" "clang -fsanitize=address" "clang -fsanitize=thread"; do
   $build -O1 -g -D_GNU_SOURCE -fno-builtin -pthread "$1" -o "$work/program" 2>/dev/null || continue
   for arguments in "" threads; do
-    "$work/program" $arguments >"$work/out" 2>/dev/null && grep -qx done "$work/out" || continue # not on this machine
+    "$work/program" $arguments >"$work/out" 2>/dev/null && grep -qx "done" "$work/out" || continue # not on this machine
     tried=$((tried + 1))
     timeout -k 5 60 env LD_PRELOAD="$LIB" HEAPPROF_SAMPLE_RATE=1 HEAPPROF_PERIOD=0 HEAPPROF_OUT="$work/%p.%n.pb.gz" LSAN_OPTIONS=detect_leaks=0 \
       "$work/program" $arguments >"$work/out" 2>"$work/err"
     status=$?
-    if [ $status != 0 ] || ! grep -qx done "$work/out" || [ "$(grep -vc "is not profiled$" "$work/err")" != 0 ] ||
+    if [ $status != 0 ] || ! grep -qx "done" "$work/out" || [ "$(grep -vc "is not profiled$" "$work/err")" != 0 ] ||
       [ "$(grep -c "is not profiled$" "$work/err")" -gt 1 ]; then
       echo "$build $arguments: status $status"
       head -5 "$work/err"
