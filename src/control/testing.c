@@ -162,3 +162,15 @@ uint32_t __wrap_hp_labels_now_seconds(void) {
 void heapprof_test_advance_clock(int64_t nanos) { __atomic_fetch_add(&clock_offset_nanos, nanos, __ATOMIC_RELAXED); }
 int64_t heapprof_test_clock(void) { return __wrap_hp_process_coarse_nanos(); }
 int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due) { return hp_trigger_period_check(now_nanos, out_is_due); }
+
+/* ---- sums ---- */
+void heapprof_test_sums(double out[4]) {
+  for (int i = 0; i < 4; i++) out[i] = 0;
+  uint32_t count = hp_stack_table_count();
+  for (uint32_t id = 0; id < count; id++) {
+    const struct hp_stack *s = hp_stack_table_get(id);
+    double values[4] = {(double)s->alloc_objects, (double)s->alloc_bytes, (double)(s->alloc_objects - s->freed_objects),
+                        (double)(s->alloc_bytes - s->freed_bytes)};
+    for (int i = 0; i < 4; i++) out[i] += values[i] / (i % 2 == 0 ? 1 << HP_OBJECT_FRACTION_BITS : 1 << HP_BYTE_FRACTION_BITS);
+  }
+}

@@ -24,6 +24,9 @@ HEAPPROF_TEST_API void heapprof_test_limit_stacks(uint32_t entries);
 /* A sample with a stack and a weight of the test's choice. */
 HEAPPROF_TEST_API void heapprof_test_record(uintptr_t address, uint64_t size, float weight, const uintptr_t *pcs, uint32_t depth);
 
+/* Objects and bytes allocated, objects and bytes in use, not rounded. While nobody allocates. */
+HEAPPROF_TEST_API void heapprof_test_sums(double out[4]);
+
 /* While on, each real free looks whether the block's record is still there: late_records counts those. */
 HEAPPROF_TEST_API void heapprof_test_check_order(bool on);
 HEAPPROF_TEST_API uint64_t heapprof_test_order_checks(void);
