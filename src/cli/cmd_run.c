@@ -110,7 +110,13 @@ static void show_top(const char *path) {
   struct hp_symbolize_options symbolize = {0};
   hp_symbolize_for_report(profile, &symbolize, false);
   hp_profile_drop_frames(profile);
-  if (hp_report_build(profile, &options, &report, &error) == 0) {
+  int status = hp_report_build(profile, &options, &report, &error);
+  if (status == 0 && report.total == 0) { /* a program that freed all it had: then what it allocated */
+    hp_report_free(&report);
+    options.type = "alloc_space";
+    status = hp_report_build(profile, &options, &report, &error);
+  }
+  if (status == 0) {
     hp_table_print(stderr, &(struct hp_table){.profile = profile, .report = &report, .row_count_max = ROWS_SHOWN});
     hp_report_free(&report);
   } else {
