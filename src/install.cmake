@@ -2,13 +2,25 @@
 #   libheapprof       the library                    heapprof   the command, its manual, completions
 #   libheapprof-dev   the header, pkg-config, CMake
 include(CMakePackageConfigHelpers)
+set(HEAPPROF_CONTACT "heapprof developers <heapprof@heapprof.invalid>" CACHE STRING "Maintainer in the Debian packages")
+
+# Compressed on the way, as Debian has its manual pages and changelogs.
+function(hp_install_compressed file directory component)
+  get_filename_component(name ${file} NAME)
+  set(compressed ${CMAKE_BINARY_DIR}/compressed/${component}/${name}.gz)
+  get_filename_component(folder ${compressed} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  install(CODE "execute_process(COMMAND gzip -9nc ${file} OUTPUT_FILE ${compressed} COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT ${component})
+  install(FILES ${compressed} DESTINATION ${directory} COMPONENT ${component})
+endfunction()
 
 install(TARGETS heapprof LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libheapprof)
-install(FILES ${PROJECT_SOURCE_DIR}/docs/libheapprof.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7 COMPONENT libheapprof)
+hp_install_compressed(${PROJECT_SOURCE_DIR}/docs/libheapprof.7 ${CMAKE_INSTALL_MANDIR}/man7 libheapprof)
 
 if(HEAPPROF_BUILD_CLI)
   install(TARGETS heapprof_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT heapprof)
-  install(FILES ${PROJECT_SOURCE_DIR}/docs/heapprof.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT heapprof)
+  hp_install_compressed(${PROJECT_SOURCE_DIR}/docs/heapprof.1 ${CMAKE_INSTALL_MANDIR}/man1 heapprof)
   set(completion ${PROJECT_SOURCE_DIR}/src/cli/completion)
   install(FILES ${completion}/heapprof.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME heapprof
     COMPONENT heapprof)
@@ -17,7 +29,7 @@ if(HEAPPROF_BUILD_CLI)
 endif()
 
 install(FILES ${PROJECT_SOURCE_DIR}/include/heapprof.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libheapprof-dev)
-install(FILES ${PROJECT_SOURCE_DIR}/docs/heapprof.h.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT libheapprof-dev)
+hp_install_compressed(${PROJECT_SOURCE_DIR}/docs/heapprof.h.3 ${CMAKE_INSTALL_MANDIR}/man3 libheapprof-dev)
 configure_file(${PROJECT_SOURCE_DIR}/src/heapprof.pc.in ${CMAKE_BINARY_DIR}/heapprof.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/heapprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libheapprof-dev)
 
@@ -38,25 +50,28 @@ if(HEAPPROF_BUILD_CLI)
   list(APPEND packages heapprof)
 endif()
 set(hp_debian_dir ${CMAKE_BINARY_DIR}/debian)
-foreach(package ${packages})
-  # The changelog and copyright files a Debian package has to have.
-  file(CONFIGURE OUTPUT ${hp_debian_dir}/changelog CONTENT
+file(CONFIGURE OUTPUT ${hp_debian_dir}/changelog CONTENT
 "heapprof (${PROJECT_VERSION}) unstable; urgency=medium
 
   * See CHANGELOG.md in the sources.
 
- -- heapprof developers <heapprof@localhost>  Sun, 29 Nov 2026 00:00:00 +0000
+ -- ${HEAPPROF_CONTACT}  Sun, 29 Nov 2026 00:00:00 +0000
 ")
-  configure_file(${PROJECT_SOURCE_DIR}/LICENSE ${hp_debian_dir}/copyright COPYONLY)
+configure_file(${PROJECT_SOURCE_DIR}/LICENSE ${hp_debian_dir}/copyright COPYONLY)
+file(WRITE ${hp_debian_dir}/triggers "activate-noawait ldconfig\n")
+foreach(package ${packages})
   install(FILES ${hp_debian_dir}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
-  install(CODE "execute_process(COMMAND gzip -9nc ${hp_debian_dir}/changelog OUTPUT_FILE ${hp_debian_dir}/changelog.gz)"
-    COMPONENT ${package})
-  install(FILES ${hp_debian_dir}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
+  hp_install_compressed(${hp_debian_dir}/changelog ${CMAKE_INSTALL_DATADIR}/doc/${package} ${package})
+endforeach()
+# zlib is linked in on purpose: every program that starts under the library would pay for loading it.
+foreach(package libheapprof heapprof)
+  file(WRITE ${hp_debian_dir}/overrides/${package} "${package}: embedded-library\n")
+  install(FILES ${hp_debian_dir}/overrides/${package} DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides COMPONENT ${package})
 endforeach()
 
 set(CPACK_PACKAGE_NAME heapprof)
 set(CPACK_PACKAGE_VENDOR "heapprof developers")
-set(CPACK_PACKAGE_CONTACT "heapprof developers <heapprof@localhost>")
+set(CPACK_PACKAGE_CONTACT "${HEAPPROF_CONTACT}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "sampling heap profiler for native programs")
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 set(CPACK_STRIP_FILES ON)
@@ -68,6 +83,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_LIBHEAPPROF_PACKAGE_NAME libheapprof)
 set(CPACK_DEBIAN_LIBHEAPPROF_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBHEAPPROF_PACKAGE_CONTROL_EXTRA ${hp_debian_dir}/triggers)
 set(CPACK_DEBIAN_LIBHEAPPROF_DESCRIPTION "sampling heap profiler - library to preload
  Preloaded into a program, it samples the allocations and writes pprof
  profiles of the call stacks that hold memory.")
