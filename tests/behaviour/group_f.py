@@ -98,10 +98,16 @@ def static_base(binary):
 def f4_mappings(t):
     plugins = [os.path.join(t.binaries, "libplugin_%s.so" % x) for x in "ab"]
     copy = os.path.join(t.top, "f4_copy")
-    for delete in (False, True):
+    for when in ("never", "while it runs", "before it starts"):
         shutil.copy(os.path.join(t.binaries, t.name), copy)
-        r = t.run(*plugins, *([copy] if delete else []), program=copy)
-        equal(os.path.exists(copy), not delete)
+        if when == "before it starts":
+            fd = os.open(copy, os.O_RDONLY)
+            os.unlink(copy)
+            r = t.run(*plugins, program="/proc/self/fd/%d" % fd, pass_fds=(fd,))
+            os.close(fd)
+        else:
+            r = t.run(*plugins, *([copy] if when == "while it runs" else []), program=copy)
+        equal(os.path.exists(copy), when == "never")
         p = t.profile(r, "unloaded")
         equal(p.mappings[0].file, copy)
         assert len(p.mappings[0].build_id) >= 16, p.mappings[0].build_id

@@ -46,7 +46,8 @@ class Test:
             env["HEAPPROF_" + key.upper()] = str(value)
         return env
 
-    def run(self, *arguments, program=None, folder=None, stderr=False, status=0, cwd=None, wrap=(), parse=True, **settings):
+    def run(self, *arguments, program=None, folder=None, stderr=False, status=0, cwd=None, wrap=(), parse=True,
+            pass_fds=(), **settings):
         """Runs the program with FOLDER and the arguments; settings: the library's variables without their prefix."""
         result = Result()
         result.folder = folder or self.folder()
@@ -56,7 +57,8 @@ class Test:
         if wrap:  # the words before the program run without the library
             command = list(wrap) + ["env"] + ["%s=%s" % (k, v) for k, v in env.items() if k == "LD_PRELOAD" or k.startswith("HEAPPROF_")] + command
             env = dict((k, v) for k, v in env.items() if k != "LD_PRELOAD" and not k.startswith("HEAPPROF_"))
-        done = subprocess.run(command, env=env, cwd=cwd or result.folder, capture_output=True, text=True, timeout=540)
+        done = subprocess.run(command, env=env, cwd=cwd or result.folder, capture_output=True, text=True, timeout=540,
+                              pass_fds=pass_fds)
         result.status, result.out, result.err = done.returncode, done.stdout, done.stderr
         if result.status == SKIPPED:
             print(result.out)
