@@ -48,6 +48,7 @@ struct shard {
   uint32_t free_list;      /* number + 1, or 0 */
   uint32_t page_count;
   uint32_t page_capacity;
+  uint32_t compact_failed; /* with this many records there was no memory to compact: not tried again until half are left */
   uint32_t *buckets;
   struct page **pages;
   struct hp_live_moments moments;
@@ -228,7 +229,6 @@ static bool resize_buckets(struct shard *s, uint32_t n) {
 }
 
 static bool add_page(struct shard *s) {
-  if (hp_memory_above_eighths(HP_LIVE_EIGHTHS)) return false;
   if (s->page_count == s->page_capacity) {
     uint32_t capacity = s->page_capacity == 0 ? 8 : s->page_capacity * 2;
     struct page **fresh = hp_heap_alloc(capacity * sizeof *fresh);
@@ -253,7 +253,7 @@ static bool add_page(struct shard *s) {
 /* A free record number + 1, or 0. */
 static uint32_t take_record(struct shard *s) {
   if (s->buckets == NULL && !resize_buckets(s, FIRST_BUCKETS)) return 0;
-  if (s->free_list == 0 && !add_page(s)) return 0;
+  if (s->free_list == 0 && (hp_memory_above_eighths(HP_LIVE_EIGHTHS) || !add_page(s))) return 0;
   /* Two records a bucket at most: 4 bytes of bucket for a record or less. Failing: longer chains. */
   if (s->count / 2 > s->bucket_mask) resize_buckets(s, (s->bucket_mask + 1) * 2);
   uint32_t number = s->free_list;
@@ -261,8 +261,8 @@ static uint32_t take_record(struct shard *s) {
   return number;
 }
 
-/* The pages hold at least four times what is in use: move everything into new ones. Failing changes nothing. */
-static HP_COLD void compact(struct shard *s) {
+/* The pages hold at least four times what is in use: move everything into new ones. Failing changes nothing: false. */
+static HP_COLD bool compact(struct shard *s) {
   uint32_t pages_needed = (s->count + PAGE_RECORDS - 1) / PAGE_RECORDS;
   if (pages_needed == 0) pages_needed = 1;
   struct shard fresh = {.lock = s->lock};
@@ -290,13 +290,21 @@ static HP_COLD void compact(struct shard *s) {
   for (uint32_t i = 0; i < old.page_count; i++) hp_heap_free(old.pages[i]);
   hp_heap_free(old.pages);
   hp_heap_free(old.buckets);
-  if (!ok) return;
+  s->compact_failed = ok ? 0 : s->count;
+  if (!ok) return false;
   s->bucket_mask = fresh.bucket_mask;
   s->free_list = fresh.free_list;
   s->page_count = fresh.page_count;
   s->page_capacity = fresh.page_capacity;
   s->buckets = fresh.buckets;
   s->pages = fresh.pages;
+  return true;
+}
+
+static inline bool is_sparse(const struct shard *s) {
+  uint32_t capacity = s->page_count << PAGE_BITS;
+  return HP_UNLIKELY(capacity > 16 * PAGE_RECORDS && s->count < capacity / 4) &&
+         (s->compact_failed == 0 || s->count <= s->compact_failed / 2);
 }
 
 /* The link that names the record of this address: a bucket or a record's `next`; NULL if there is none. */
@@ -329,6 +337,7 @@ static void link_record(struct shard *s, uint32_t number, const struct hp_live_r
   r->next = *head;
   *head = number;
   hp_store_relaxed(&s->count, s->count + 1);
+  if (HP_UNLIKELY(s->compact_failed != 0) && s->count > 2 * s->compact_failed) s->compact_failed = 0;
   add_moments(&s->moments.inuse_objects_variance, &s->moments.inuse_bytes_variance, r, 1);
   filter_count_up(hash);
 }
@@ -374,11 +383,7 @@ bool hp_live_table_remove(uintptr_t address, struct hp_live_record *out) {
   if (link != NULL) {
     *out = *record_at(s, *link - 1);
     unlink_record(s, link, hash);
-    uint32_t capacity = s->page_count << PAGE_BITS;
-    if (HP_UNLIKELY(capacity > 16 * PAGE_RECORDS && s->count < capacity / 4)) {
-      compact(s);
-      shrank = true;
-    }
+    if (HP_UNLIKELY(is_sparse(s))) shrank = compact(s);
   }
   unlock_shard(s);
   if (HP_UNLIKELY(shrank)) {
