@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * exit_during_dump.c - claim: a process with threads that ends while its helper dumps, or is about to, leaves no unfinished file
- * (under_heapprof.sh looks). 60 children, each asked for a dump and ended a moment later. */
+ * exit_during_dump.c - claim: a process with threads that ends while its helper dumps, or is about to, leaves no unfinished
+ * file (under_heapprof.sh looks). 60 children, each asked for a dump and ended a moment later. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * faults.c - a small program with a known answer for faults.sh: it allocates, asks for dumps, and (with the argument `threads`)
- * does so with a thread and a forked child. It writes one word and asks the system for little by itself. */
+ * faults.c - a small program with a known answer for faults.sh: it allocates, asks for dumps, and (with the argument
+ * `threads`) does so with a thread and a forked child. It writes one word and asks the system for little by itself. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -27,9 +27,7 @@ static bool allocate(void) {
   return true;
 }
 
-static void *work(void *unused) {
-  return allocate() ? unused : NULL;
-}
+static void *work(void *unused) { return allocate() ? unused : NULL; }
 
 static bool use_thread_and_child(void) {
   static int tag;

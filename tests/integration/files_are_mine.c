@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * files_are_mine.c - claim: a program with threads may close, open and fill any descriptor number at any time, while dumps run
- * one after the other: none of its files ever holds a byte that is not its own, and none of its descriptors is closed.
+ * files_are_mine.c - claim: a program with threads may close, open and fill any descriptor number at any time, while dumps
+ * run one after the other: none of its files ever holds a byte that is not its own, and none of its descriptors is closed.
  *   files_are_mine SECONDS */
 #include <errno.h>
 #include <fcntl.h>

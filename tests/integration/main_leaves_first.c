@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * main_leaves_first.c - claim: after pthread_exit of main the exit handlers run in the program's last thread, with its stack,
- * and not in a thread of the profiler.
- *   main_leaves_first alone    the main thread is the last one
- *   main_leaves_first other    another thread is */
+ * main_leaves_first.c - claim: after pthread_exit of main the exit handlers run in the program's last thread, with its
+ * stack, and not in a thread of the profiler. main_leaves_first alone    the main thread is the last one main_leaves_first
+ * other    another thread is */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * number_two_is_mine.c - claim: a program that closed its error output and got the number 2 for a socket or a pipe of its own
- * never finds a line of the profiler's in it. Run with an output that cannot be written, so that there is a line. */
+ * number_two_is_mine.c - claim: a program that closed its error output and got the number 2 for a socket or a pipe of its
+ * own never finds a line of the profiler's in it. Run with an output that cannot be written, so that there is a line. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>

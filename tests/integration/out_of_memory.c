@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * out_of_memory.c - claim: a program that fills its address space, with every block recorded, gets ENOMEM as ever, three times
- * over, and can free everything each time. */
+ * out_of_memory.c - claim: a program that fills its address space, with every block recorded, gets ENOMEM as ever, three
+ * times over, and can free everything each time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>

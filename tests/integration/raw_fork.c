@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * raw_fork.c - claim: a child made without the C library's fork (clone, _Fork) has files of its own, and its parent's stay. */
+ * raw_fork.c - claim: a child made without the C library's fork (clone, _Fork) has files of its own, and its parent's stay.
+ */
+#include <glob.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,9 +10,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <pthread.h>
 #include <unistd.h>
-#include <glob.h>
 
 static void *volatile kept;
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * stress_all.c - everything at once, for a given time: threads that come and go, fork, posix_spawn, dlopen and dlclose, C++
- * exceptions, realloc, blocks freed by other threads, coroutines, deep recursion, signals to the process and to threads, dumps
- * by signal and by call. Every block carries a pattern that is checked when it is freed; every child must end in time with its
- * own status; every worker must go on. One line at the end: what was done. Status 0: nothing went wrong.
- *   stress_all SECONDS [WORKERS]
- * STRESS_PLUGIN      path of the plugin
- * STRESS_SPARE     set: no aligned blocks and no failing new (Debian 12's mimalloc 2.0.9 fails both by itself: misaligned
- *                  blocks with threads, abort() instead of bad_alloc)
- * STRESS_PROFILES    a folder: a child that ended by exit() must have left <folder>/<name>.<pid>.pb.gz (it is removed) */
+ * exceptions, realloc, blocks freed by other threads, coroutines, deep recursion, signals to the process and to threads,
+ * dumps by signal and by call. Every block carries a pattern that is checked when it is freed; every child must end in time
+ * with its own status; every worker must go on. One line at the end: what was done. Status 0: nothing went wrong. stress_all
+ * SECONDS [WORKERS] STRESS_PLUGIN      path of the plugin STRESS_SPARE     set: no aligned blocks and no failing new (Debian
+ * 12's mimalloc 2.0.9 fails both by itself: misaligned blocks with threads, abort() instead of bad_alloc) STRESS_PROFILES a
+ * folder: a child that ended by exit() must have left <folder>/<name>.<pid>.pb.gz (it is removed) */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -47,8 +45,8 @@ static bool is_spared;
 static const char *plugin_path, *profile_folder, *program_name;
 static uint64_t forks, spawns, opens, throws, dumps, signals_sent, short_threads, jumps, coroutines;
 
-/* glibc keeps a lock while a library registers or runs its exit handlers, and fork does not look after it: a child that is to
- * call exit() is forked while no thread opens or closes a library. All others are forked at any time. */
+/* glibc keeps a lock while a library registers or runs its exit handlers, and fork does not look after it: a child that is
+ * to call exit() is forked while no thread opens or closes a library. All others are forked at any time. */
 static pthread_rwlock_t exit_handlers_rest = PTHREAD_RWLOCK_INITIALIZER; /* read: dlopen, dlclose; write: such a fork */
 
 #define COUNT(x) __atomic_fetch_add(&(x), 1, __ATOMIC_RELAXED)
@@ -92,9 +90,12 @@ static void *fill(struct block *b, size_t n) {
 static size_t some_size(struct worker *w) {
   uint64_t r = next_random(w);
   switch (r % 16) {
-    case 0: return r >> 8 & 0x3FFFF;
-    case 1: return r >> 8 & 0xFFFF;
-    default: return r >> 8 & 0x3FF;
+    case 0:
+      return r >> 8 & 0x3FFFF;
+    case 1:
+      return r >> 8 & 0xFFFF;
+    default:
+      return r >> 8 & 0x3FF;
   }
 }
 
@@ -113,15 +114,18 @@ static void *make_block(struct worker *w) {
       if (posix_memalign(&aligned, 256, sizeof(struct block) + n) != 0) return NULL;
       if ((uintptr_t)aligned % 256 != 0) die("posix_memalign did not align");
       return fill(aligned, n);
-    case 3: return fill(aligned_alloc(64, (sizeof(struct block) + n + 63) & ~(size_t)63), n);
-    default: return fill(malloc(sizeof(struct block) + n), n);
+    case 3:
+      return fill(aligned_alloc(64, (sizeof(struct block) + n + 63) & ~(size_t)63), n);
+    default:
+      return fill(malloc(sizeof(struct block) + n), n);
   }
 }
 
 static void drop_block(void *block) {
   if (block == NULL) return;
   check(block);
-  if (malloc_usable_size(block) < ((struct block *)block)->size + sizeof(struct block)) die("malloc_usable_size is too small");
+  if (malloc_usable_size(block) < ((struct block *)block)->size + sizeof(struct block))
+    die("malloc_usable_size is too small");
   free(block);
 }
 
@@ -349,18 +353,30 @@ static void dump_by_call(void) {
 static void step(struct worker *w) {
   uint64_t r = next_random(w) % 1000;
   errno = 1234;
-  if (r < 600) churn(w);
-  else if (r < 750) resize(w);
-  else if (r < 850) hand_over(w);
-  else if (r < 880) recurse(w, (int)(next_random(w) % 300));
-  else if (r < 910) run_coroutine();
-  else if (r < 930) start_short_thread(w);
-  else if (r < 945) use_plugin(w);
-  else if (r < 955) jump_out_of_handler();
-  else if (r < 985) send_signal(w);
-  else if (r < 992) fork_child(w);
-  else if (r < 995) spawn_child();
-  else if (r < 996) dump_by_call();
+  if (r < 600)
+    churn(w);
+  else if (r < 750)
+    resize(w);
+  else if (r < 850)
+    hand_over(w);
+  else if (r < 880)
+    recurse(w, (int)(next_random(w) % 300));
+  else if (r < 910)
+    run_coroutine();
+  else if (r < 930)
+    start_short_thread(w);
+  else if (r < 945)
+    use_plugin(w);
+  else if (r < 955)
+    jump_out_of_handler();
+  else if (r < 985)
+    send_signal(w);
+  else if (r < 992)
+    fork_child(w);
+  else if (r < 995)
+    spawn_child();
+  else if (r < 996)
+    dump_by_call();
 }
 
 static void *work(void *argument) {
@@ -421,9 +437,11 @@ int main(int argc, char **argv) {
     steps += workers[i].steps;
   }
   for (int i = 0; i < SHARED; i++) drop_block(__atomic_exchange_n(&shared_slots[i], NULL, __ATOMIC_ACQ_REL));
-  printf("steps %llu forks %llu spawns %llu dlopens %llu throws %llu threads %llu coroutines %llu jumps %llu signals %llu calls %llu\n",
-         (unsigned long long)steps, (unsigned long long)forks, (unsigned long long)spawns, (unsigned long long)opens,
-         (unsigned long long)throws, (unsigned long long)short_threads, (unsigned long long)coroutines,
-         (unsigned long long)jumps, (unsigned long long)signals_sent, (unsigned long long)dumps);
+  printf(
+      "steps %llu forks %llu spawns %llu dlopens %llu throws %llu threads %llu coroutines %llu jumps %llu signals %llu "
+      "calls %llu\n",
+      (unsigned long long)steps, (unsigned long long)forks, (unsigned long long)spawns, (unsigned long long)opens,
+      (unsigned long long)throws, (unsigned long long)short_threads, (unsigned long long)coroutines,
+      (unsigned long long)jumps, (unsigned long long)signals_sent, (unsigned long long)dumps);
   return 0;
 }

@@ -32,7 +32,7 @@ extern "C" int plugin_throw(int depth) {
 extern "C" int plugin_bad_alloc() {
   try {
     volatile size_t much = static_cast<size_t>(1) << 60;
-    char *volatile p = new char[much]; // volatile: a compiler may leave out a new that nobody looks at
+    char *volatile p = new char[much];  // volatile: a compiler may leave out a new that nobody looks at
     delete[] p;
     return 1;
   } catch (const std::bad_alloc &) {
