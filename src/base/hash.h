@@ -5,9 +5,9 @@
 
 #include "compiler.h"
 
-/* Multiplier of addresses; the high bits of the product are the good ones. Not the golden ratio's: that one maps a regular heap
- * onto itself. Among 10^6 blocks at a stride of 32, 48, 64 or 80 bytes, a filter one eighth full says "maybe" to 50, 25, 25, 30 %
- * of their never-sampled neighbours with it, and to 0, 0, 0, 4 % with this. */
+/* Multiplier of addresses; the high bits of the product are the good ones. Not the golden ratio's: that one maps a regular
+ * heap onto itself. Among 10^6 blocks at a stride of 32, 48, 64 or 80 bytes, a filter one eighth full says "maybe" to 50,
+ * 25, 25, 30 % of their never-sampled neighbours with it, and to 0, 0, 0, 4 % with this. */
 #define HP_HASH_MULTIPLIER 0xD6E8FEB86659FD93ull
 
 /* A well-mixed 64-bit value of x (the finaliser of MurmurHash3). */
@@ -19,8 +19,8 @@ static inline uint64_t hp_hash_mix(uint64_t x) {
   return x ^ (x >> 33);
 }
 
-/* Hash of n words: each times an odd factor of its place, so that a permutation differs and the products are independent of each
- * other (no chain of multiplications); mixed once at the end. */
+/* Hash of n words: each times an odd factor of its place, so that a permutation differs and the products are independent of
+ * each other (no chain of multiplications); mixed once at the end. */
 static inline uint64_t hp_hash_words(const uintptr_t *words, size_t n, uint64_t seed) {
   uint64_t sum = seed ^ (n * HP_HASH_MULTIPLIER);
   uint64_t factor = HP_HASH_MULTIPLIER;

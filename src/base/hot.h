@@ -17,7 +17,7 @@ struct hp_hot {
   void (*real_free)(void *);
   void *(*real_calloc)(size_t, size_t);
   void *(*real_realloc)(void *, size_t);
-  uintptr_t filter; /* atomic */
+  uintptr_t filter;    /* atomic */
   uint64_t rate_epoch; /* atomic */
 } __attribute__((aligned(HP_CACHE_LINE)));
 

@@ -8,8 +8,8 @@
 char *hp_stack_map(void);
 void hp_stack_unmap(char *top);
 
-/* Call function(argument) on the stack with this top, which nobody else uses meanwhile; on the current one if top is NULL (and
- * under address or thread sanitizer, which keep shadow stacks of their own). */
+/* Call function(argument) on the stack with this top, which nobody else uses meanwhile; on the current one if top is NULL
+ * (and under address or thread sanitizer, which keep shadow stacks of their own). */
 void hp_stack_call(char *top, void (*function)(void *), void *argument);
 
 #endif

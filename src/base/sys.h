@@ -68,9 +68,7 @@ static inline void *hp_sys_mmap(void *at, size_t n, int prot, int flags, int fd,
   return (void *)hp_syscall6(SYS_mmap, (long)at, (long)n, prot, flags, fd, (long)offset);
 }
 static inline int hp_sys_munmap(void *at, size_t n) { return (int)hp_syscall2(SYS_munmap, at, n); }
-static inline int hp_sys_madvise(void *at, size_t n, int advice) {
-  return (int)hp_syscall3(SYS_madvise, at, n, advice);
-}
+static inline int hp_sys_madvise(void *at, size_t n, int advice) { return (int)hp_syscall3(SYS_madvise, at, n, advice); }
 /* mmap's result is an error (then (long)p is the negative errno). */
 static inline int hp_sys_failed(const void *p) { return (unsigned long)p > -4096UL; }
 static inline int hp_sys_getpid(void) { return (int)hp_syscall0(SYS_getpid); }

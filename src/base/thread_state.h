@@ -12,8 +12,8 @@
 #include "rng.h"
 
 struct hp_thread_state {
-  uint64_t bytes_left;          /* allocations of up to this many bytes in all go unsampled; 0 in a new thread */
-  uint64_t rate_epoch;          /* of the rate for which bytes_left was drawn; 0: none yet (hot.h counts from 1) */
+  uint64_t bytes_left; /* allocations of up to this many bytes in all go unsampled; 0 in a new thread */
+  uint64_t rate_epoch; /* of the rate for which bytes_left was drawn; 0: none yet (hot.h counts from 1) */
   struct hp_rng rng;
   volatile uint32_t section;    /* depth of the profiler's own section */
   volatile uint8_t dump_wanted; /* a request arrived while `section` was not 0: serve it at the section's end */

@@ -92,8 +92,8 @@ void hp_allocator_figures_refresh(void) {
   if (read_figures == NULL || !read_figures(&fresh)) return;
   fresh.read_nanos = hp_process_coarse_nanos();
   uint32_t before = hp_load_relaxed(&sequence);
-  if ((before & 1) != 0 || !__atomic_compare_exchange_n(&sequence, &before, before + 1, false, __ATOMIC_ACQUIRE,
-                                                         __ATOMIC_RELAXED)) {
+  if ((before & 1) != 0 ||
+      !__atomic_compare_exchange_n(&sequence, &before, before + 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
     return; /* another thread is at it */
   }
   published = fresh;

@@ -9,12 +9,12 @@
 #include "compiler.h"
 
 struct hp_allocator_figures {
-  const char *name;      /* glibc, jemalloc, tcmalloc, mimalloc, other */
+  const char *name; /* glibc, jemalloc, tcmalloc, mimalloc, other */
   bool has_figures;
-  uint64_t inuse_bytes;  /* handed out, with the allocator's rounding and headers */
-  uint64_t free_bytes;   /* kept for reuse: free lists, caches, fragmentation */
-  uint64_t mmap_bytes;   /* of inuse: blocks with a mapping of their own; 0 if it does not say */
-  uint64_t age_seconds;  /* since they were read */
+  uint64_t inuse_bytes; /* handed out, with the allocator's rounding and headers */
+  uint64_t free_bytes;  /* kept for reuse: free lists, caches, fragmentation */
+  uint64_t mmap_bytes;  /* of inuse: blocks with a mapping of their own; 0 if it does not say */
+  uint64_t age_seconds; /* since they were read */
 };
 
 /* At start-up: which allocator is it? */

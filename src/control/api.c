@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * api.c - the public calls of include/heapprof.h. Threads: any. */
 #define HEAPPROF_IMPLEMENTATION
-#include "heapprof.h"
-
 #include <string.h>
 
 #include "allocator_stats.h"
@@ -11,6 +9,7 @@
 #include "dump.h"
 #include "fork.h"
 #include "heap.h"
+#include "heapprof.h"
 #include "helper.h"
 #include "live_table.h"
 #include "next_malloc.h"

@@ -30,8 +30,8 @@ static void add_line(struct lines *out, const char *bytes, size_t n) {
   if (copy != NULL) out->lines[out->count++] = copy;
 }
 
-/* ---- RSS, from /proc/self/statm: what smaps_rollup says costs a walk of all pages under the program's mmap lock, and status
- * ten times the formatting ---- */
+/* ---- RSS, from /proc/self/statm: what smaps_rollup says costs a walk of all pages under the program's mmap lock, and
+ * status ten times the formatting ---- */
 struct resident {
   uint64_t anon_bytes;
   uint64_t file_bytes; /* shared memory too */
@@ -98,14 +98,10 @@ static void add_errors(struct lines *out, const struct hp_reading *reading, cons
   hp_text_add(&text,
               "heapprof.totals alloc_objects=%lld alloc_objects_se=%llu alloc_bytes=%lld alloc_bytes_se=%llu "
               "inuse_objects=%lld inuse_objects_se=%llu inuse_bytes=%lld inuse_bytes_se=%llu",
-              (long long)reading->totals[HP_ALLOC_OBJECTS],
-              (unsigned long long)standard_error(m->alloc_objects_variance),
-              (long long)reading->totals[HP_ALLOC_BYTES],
-              (unsigned long long)standard_error(m->alloc_bytes_variance),
-              (long long)reading->totals[HP_INUSE_OBJECTS],
-              (unsigned long long)standard_error(m->inuse_objects_variance),
-              (long long)reading->totals[HP_INUSE_BYTES],
-              (unsigned long long)standard_error(m->inuse_bytes_variance));
+              (long long)reading->totals[HP_ALLOC_OBJECTS], (unsigned long long)standard_error(m->alloc_objects_variance),
+              (long long)reading->totals[HP_ALLOC_BYTES], (unsigned long long)standard_error(m->alloc_bytes_variance),
+              (long long)reading->totals[HP_INUSE_OBJECTS], (unsigned long long)standard_error(m->inuse_objects_variance),
+              (long long)reading->totals[HP_INUSE_BYTES], (unsigned long long)standard_error(m->inuse_bytes_variance));
   add_line(out, line, text.length);
 }
 
@@ -114,8 +110,8 @@ static void add_reconciliation(struct lines *out, const struct hp_reading *readi
   struct hp_text text;
   hp_text_init(&text, line, sizeof line);
   hp_text_add(&text, "heapprof.reconcile inuse_bytes=%lld inuse_se=%llu profiler_bytes=%zu",
-              (long long)reading->totals[HP_INUSE_BYTES],
-              (unsigned long long)standard_error(m->inuse_bytes_variance), hp_memory_used());
+              (long long)reading->totals[HP_INUSE_BYTES], (unsigned long long)standard_error(m->inuse_bytes_variance),
+              hp_memory_used());
   struct resident r;
   if (read_resident(&r)) {
     hp_text_add(&text, " rss_anon_bytes=%llu rss_file_bytes=%llu", (unsigned long long)r.anon_bytes,

@@ -41,10 +41,20 @@ bool hp_config_parse_size(const char *text, uint64_t max, uint64_t *out) {
   unsigned shift = 0;
   if (*text != 0) {
     switch (*text++) {
-      case 'k': case 'K': shift = 10; break;
-      case 'm': case 'M': shift = 20; break;
-      case 'g': case 'G': shift = 30; break;
-      default: return false;
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        return false;
     }
   }
   if (*text != 0 || value > max >> shift) return false;
@@ -72,13 +82,13 @@ static int signal_by_name(const char *name) {
   static const struct {
     const char *name;
     int number;
-  } names[] = {{"HUP", SIGHUP},   {"INT", SIGINT},       {"QUIT", SIGQUIT}, {"ILL", SIGILL},     {"TRAP", SIGTRAP},
-               {"ABRT", SIGABRT}, {"IOT", SIGIOT},       {"BUS", SIGBUS},   {"FPE", SIGFPE},     {"USR1", SIGUSR1},
-               {"SEGV", SIGSEGV}, {"USR2", SIGUSR2},     {"PIPE", SIGPIPE}, {"ALRM", SIGALRM},   {"TERM", SIGTERM},
-               {"STKFLT", 16},    {"CHLD", SIGCHLD},     {"CLD", SIGCHLD},  {"CONT", SIGCONT},   {"TSTP", SIGTSTP},
-               {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU},     {"URG", SIGURG},   {"XCPU", SIGXCPU},   {"XFSZ", SIGXFSZ},
+  } names[] = {{"HUP", SIGHUP},       {"INT", SIGINT},   {"QUIT", SIGQUIT},   {"ILL", SIGILL},   {"TRAP", SIGTRAP},
+               {"ABRT", SIGABRT},     {"IOT", SIGIOT},   {"BUS", SIGBUS},     {"FPE", SIGFPE},   {"USR1", SIGUSR1},
+               {"SEGV", SIGSEGV},     {"USR2", SIGUSR2}, {"PIPE", SIGPIPE},   {"ALRM", SIGALRM}, {"TERM", SIGTERM},
+               {"STKFLT", 16},        {"CHLD", SIGCHLD}, {"CLD", SIGCHLD},    {"CONT", SIGCONT}, {"TSTP", SIGTSTP},
+               {"TTIN", SIGTTIN},     {"TTOU", SIGTTOU}, {"URG", SIGURG},     {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ},
                {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},     {"POLL", SIGPOLL},
-               {"PWR", SIGPWR},   {"SYS", SIGSYS},       {"KILL", SIGKILL}, {"STOP", SIGSTOP}};
+               {"PWR", SIGPWR},       {"SYS", SIGSYS},   {"KILL", SIGKILL},   {"STOP", SIGSTOP}};
   for (size_t i = 0; i < HP_ARRAY_LENGTH(names); i++) {
     if (strcmp(name, names[i].name) == 0) return names[i].number;
   }
@@ -231,8 +241,7 @@ void hp_config_read(struct hp_config *c, char *const *environment, hp_config_com
   read_size(&r, "HEAPPROF_GROWTH", (uint64_t)1 << 62, "is no number of bytes; growth dumps are off", &c->growth_bytes);
   read_size(&r, "HEAPPROF_MAX_DEPTH", UINT32_MAX, "is no number of frames from 1 to 1024; using 128", &depth);
   if (depth < 1 || depth > 1024) {
-    complain("HEAPPROF_MAX_DEPTH", hp_config_find(environment, "HEAPPROF_MAX_DEPTH"),
-             "is not from 1 to 1024; using 128");
+    complain("HEAPPROF_MAX_DEPTH", hp_config_find(environment, "HEAPPROF_MAX_DEPTH"), "is not from 1 to 1024; using 128");
     depth = 128;
   }
   read_size(&r, "HEAPPROF_MAX_MEMORY", (uint64_t)1 << 46, "is no number of bytes; using 256m", &c->max_memory_bytes);

@@ -23,8 +23,8 @@ enum { FORK_WAIT_NANOS = 20 * 1000 * 1000 };
 
 static bool has_dump_lock; /* guarded by the other locks */
 
-/* A handler that interrupted us with a lock held forks: nothing is taken, and the child has the lock until it returns from the
- * handler, if it does. */
+/* A handler that interrupted us with a lock held forks: nothing is taken, and the child has the lock until it returns from
+ * the handler, if it does. */
 static __thread bool is_unprepared HP_TLS;
 
 static void before_fork(void) {

@@ -19,9 +19,9 @@
 
 enum helper_state { HELPER_NONE, HELPER_STARTING, HELPER_RUNNING, HELPER_FORBIDDEN };
 
-static uint32_t state; /* atomic, enum helper_state */
-static bool has_threads; /* atomic: the program has started one, in this process */
-static uint32_t bell;  /* atomic: futex word, counts wake-ups */
+static uint32_t state;                /* atomic, enum helper_state */
+static bool has_threads;              /* atomic: the program has started one, in this process */
+static uint32_t bell;                 /* atomic: futex word, counts wake-ups */
 static pthread_t thread, main_thread; /* thread: valid while the state is HELPER_RUNNING */
 enum { STACK_BYTES = 128 * 1024 };
 
@@ -100,7 +100,8 @@ void hp_helper_check(void) {
   pthread_attr_destroy(&attributes);
   expected = HELPER_STARTING;
   if (!__atomic_compare_exchange_n(&state, &expected, failed == 0 ? HELPER_RUNNING : HELPER_NONE, false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_RELAXED) && failed == 0) {
+                                   __ATOMIC_RELAXED) &&
+      failed == 0) {
     ring(); /* the main thread left meanwhile */
     pthread_detach(thread);
   }

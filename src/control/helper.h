@@ -3,9 +3,9 @@
  * for a dump. A single-threaded program stays one.
  *
  * All signals are blocked in it but HEAPPROF_SIGNAL, so it also serves a program that blocks that one everywhere.
- * It leaves before the main thread leaves by pthread_exit or is cancelled: the C library ends a process with its last thread,
- * and ours must not be the one that keeps it alive. It also leaves when there is no room for a thread of the program's.
- * Fork        the child has none, until it creates a thread. */
+ * It leaves before the main thread leaves by pthread_exit or is cancelled: the C library ends a process with its last
+ * thread, and ours must not be the one that keeps it alive. It also leaves when there is no room for a thread of the
+ * program's. Fork        the child has none, until it creates a thread. */
 #ifndef HP_HELPER_H
 #define HP_HELPER_H
 

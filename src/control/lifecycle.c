@@ -38,8 +38,8 @@ extern void __tsan_init(void) __attribute__((weak));
 
 /* ---- does the process call us? ---- */
 
-/* libc allocates by the same names as everybody: if its strdup does not come through our malloc, the executable (or a library
- * before us) has an allocator of its own. */
+/* libc allocates by the same names as everybody: if its strdup does not come through our malloc, the executable (or a
+ * library before us) has an allocator of its own. */
 static bool is_interposed(void) {
   enum { PROBE_LEFT = 1 << 20 };
   hp_thread.bytes_left = PROBE_LEFT;
@@ -55,8 +55,8 @@ static bool is_interposed(void) {
 enum { ENVIRONMENT_MAX = 4096 };
 static const char owner_name[] = "HEAPPROF_OWNER";
 
-/* Exec'd children inherit the variables. The first profiled process marks its environment with its pid; one that finds the mark
- * of another is a child. An exec in the same process (nice, env, sh -c exec) keeps its pid and stays profiled. */
+/* Exec'd children inherit the variables. The first profiled process marks its environment with its pid; one that finds the
+ * mark of another is a child. An exec in the same process (nice, env, sh -c exec) keeps its pid and stays profiled. */
 static bool is_unwanted_child(void) {
   static char mark[32];
   static char *marked[ENVIRONMENT_MAX];
@@ -75,9 +75,7 @@ static bool is_unwanted_child(void) {
 }
 
 /* ---- configuration ---- */
-static struct {
-  const char *variable, *value, *text;
-} complaints[32];
+static struct { const char *variable, *value, *text; } complaints[32];
 static size_t complaint_count;
 
 static void complain(const char *variable, const char *value, const char *text) {

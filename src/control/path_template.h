@@ -8,8 +8,8 @@
 #include "compiler.h"
 
 struct hp_path_facts {
-  const char *directory;   /* the process's at its start: what a relative template is meant from; NULL: unknown */
-  const char *executable;  /* base name */
+  const char *directory;  /* the process's at its start: what a relative template is meant from; NULL: unknown */
+  const char *executable; /* base name */
   int pid;
   uint64_t dump_number;
   int64_t unix_seconds;

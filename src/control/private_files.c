@@ -11,8 +11,8 @@ enum { CLOSE_RANGE_UNSHARE_FLAG = 2, STATUS_BYTES = 4096, TAKE_TRIES = 16 };
 
 static __thread bool is_taken HP_TLS;
 
-/* Has the thread's status the line "Seccomp:\t0"? This is still read through the shared table: by pread, which takes nothing out
- * of a pipe that got the number meanwhile, and closed only if it was the status that was read. */
+/* Has the thread's status the line "Seccomp:\t0"? This is still read through the shared table: by pread, which takes nothing
+ * out of a pipe that got the number meanwhile, and closed only if it was the status that was read. */
 static bool is_unfiltered(void) {
   static char text[STATUS_BYTES]; /* one helper at a time */
   int fd = hp_sys_open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0);

@@ -10,11 +10,11 @@ enum { HP_PROCESS_PATH_MAX = 4096 };
 
 struct hp_process {
   struct hp_config config;
-  const char *directory;        /* absolute; NULL: unknown */
-  int pid;                      /* of this process, also in a forked child */
-  int64_t start_nanos;          /* CLOCK_REALTIME at the start */
-  int64_t alloc_start_nanos;    /* when the alloc columns began to count: the start, or the last reset */
-  bool is_inert;                /* nothing is sampled, nothing is written */
+  const char *directory;     /* absolute; NULL: unknown */
+  int pid;                   /* of this process, also in a forked child */
+  int64_t start_nanos;       /* CLOCK_REALTIME at the start */
+  int64_t alloc_start_nanos; /* when the alloc columns began to count: the start, or the last reset */
+  bool is_inert;             /* nothing is sampled, nothing is written */
 };
 extern struct hp_process hp_process;
 

@@ -22,7 +22,8 @@ static uint64_t ring_size, next_slot;
 
 static bool make_ring(void) {
   if (ring != NULL) return true;
-  ring_size = (uint64_t)hp_process.config.keep * (unsigned)__builtin_popcount(hp_process.config.kinds | (hp_process.config.peak ? 1u << 30 : 0));
+  ring_size = (uint64_t)hp_process.config.keep *
+              (unsigned)__builtin_popcount(hp_process.config.kinds | (hp_process.config.peak ? 1u << 30 : 0));
   if (ring_size == 0 || ring_size > RING_MAX) return false;
   ring = hp_arena_alloc(&ring_arena, ring_size * sizeof *ring);
   return ring != NULL;

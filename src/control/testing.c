@@ -2,8 +2,8 @@
  * testing.c - the hooks of the testing build: libheapprof-testing.so is the library's own objects plus this file (target
  * heapprof_testing, tests/support). Nothing of it is in libheapprof.so.
  *
- * How         by the linker's --wrap at the few calls that cross from one file to another, and by the setters that the tables
- *             have for their unit tests; so the code under test is the code that ships, but for sink.c, which has its faults.
+ * How         by the linker's --wrap at the few calls that cross from one file to another, and by the setters that the
+ * tables have for their unit tests; so the code under test is the code that ships, but for sink.c, which has its faults.
  * Callers     tests/behaviour, through tests/support/heapprof_testing.h. Threads as said there. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -161,7 +161,9 @@ uint32_t __wrap_hp_labels_now_seconds(void) {
 
 void heapprof_test_advance_clock(int64_t nanos) { __atomic_fetch_add(&clock_offset_nanos, nanos, __ATOMIC_RELAXED); }
 int64_t heapprof_test_clock(void) { return __wrap_hp_process_coarse_nanos(); }
-int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due) { return hp_trigger_period_check(now_nanos, out_is_due); }
+int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due) {
+  return hp_trigger_period_check(now_nanos, out_is_due);
+}
 
 /* ---- sums ---- */
 void heapprof_test_sums(double out[4]) {
@@ -171,6 +173,7 @@ void heapprof_test_sums(double out[4]) {
     const struct hp_stack *s = hp_stack_table_get(id);
     double values[4] = {(double)s->alloc_objects, (double)s->alloc_bytes, (double)(s->alloc_objects - s->freed_objects),
                         (double)(s->alloc_bytes - s->freed_bytes)};
-    for (int i = 0; i < 4; i++) out[i] += values[i] / (i % 2 == 0 ? 1 << HP_OBJECT_FRACTION_BITS : 1 << HP_BYTE_FRACTION_BITS);
+    for (int i = 0; i < 4; i++)
+      out[i] += values[i] / (i % 2 == 0 ? 1 << HP_OBJECT_FRACTION_BITS : 1 << HP_BYTE_FRACTION_BITS);
   }
 }

@@ -20,12 +20,12 @@
 
 enum { HANDLER_CHECK_NANOS = 100 * 1000 * 1000, EXIT_WAIT_SECONDS = 10, EXIT_WAIT_INSIDE_SECONDS = 1, BACKOFF_MAX = 6 };
 
-static uint32_t wanted;             /* atomic bits by reason */
-static int64_t next_period_nanos = INT64_MAX; /* atomic */
-static int64_t next_check_nanos;    /* atomic */
-static uint64_t growth_mark_bytes;  /* atomic: in use at the highest dump so far */
-static bool is_handler_lost;        /* said once */
-static bool is_ending;              /* guarded by the dump lock: the last dump has begun */
+static uint32_t wanted;                             /* atomic bits by reason */
+static int64_t next_period_nanos = INT64_MAX;       /* atomic */
+static int64_t next_check_nanos;                    /* atomic */
+static uint64_t growth_mark_bytes;                  /* atomic: in use at the highest dump so far */
+static bool is_handler_lost;                        /* said once */
+static bool is_ending;                              /* guarded by the dump lock: the last dump has begun */
 static unsigned failures_in_a_row, periods_to_skip; /* guarded by the dump lock */
 
 /* ---- serving ---- */
@@ -77,8 +77,8 @@ void hp_trigger_serve(void) {
 
 bool hp_trigger_is_wanted(void) { return hp_load_acquire(&wanted) != 0; }
 
-/* exit() may have been called by a handler that interrupted this thread's own section. Nothing returns there any more, so a lock
- * held there counts as ours; but for the live table, which may be half changed, the books are read without one. */
+/* exit() may have been called by a handler that interrupted this thread's own section. Nothing returns there any more, so a
+ * lock held there counts as ours; but for the live table, which may be half changed, the books are read without one. */
 void hp_trigger_exit(bool with_dump) {
   bool is_inside = hp_thread_is_inside_lock();
   if (is_inside && (hp_recorder_labels() & HP_LABEL_AGE) != 0) {
@@ -143,7 +143,7 @@ void hp_trigger_section_end(void) {
   int64_t now = hp_process_coarse_nanos();
   int64_t check = hp_load_relaxed(&next_check_nanos);
   if (HP_UNLIKELY(now >= check) && __atomic_compare_exchange_n(&next_check_nanos, &check, now + HANDLER_CHECK_NANOS, false,
-                                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+                                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     hp_trigger_check_handler();
   }
   if (hp_helper_is_running()) return; /* it keeps the period */

@@ -35,8 +35,8 @@ int64_t hp_trigger_period_check(int64_t now_nanos, bool *out_is_due);
 /* A dump is being made now: growth is measured from here, if it never stood higher. Dump lock held. */
 void hp_trigger_note_growth(void);
 
-/* The process ends: waits a bounded time for a dump under way, writes the last one if asked, and lets no further one begin but
- * by heapprof_dump(). */
+/* The process ends: waits a bounded time for a dump under way, writes the last one if asked, and lets no further one begin
+ * but by heapprof_dump(). */
 void hp_trigger_exit(bool with_dump);
 
 /* Has the program put a handler of its own in our place? Said once. */

@@ -70,9 +70,7 @@ void hp_arena_reset(struct hp_arena *arena) {
   }
 }
 
-void *hp_arena_zalloc(void *opaque, unsigned items, unsigned size) {
-  return hp_arena_alloc(opaque, (size_t)items * size);
-}
+void *hp_arena_zalloc(void *opaque, unsigned items, unsigned size) { return hp_arena_alloc(opaque, (size_t)items * size); }
 
 void hp_arena_zfree(void *opaque, void *ptr) {
   (void)opaque;

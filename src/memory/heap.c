@@ -134,9 +134,7 @@ void hp_heap_trim(void) {
   hp_thread_lock_end();
 }
 
-bool hp_memory_above_eighths(unsigned eighths) {
-  return hp_memory_used() / eighths >= hp_load_relaxed(&ceiling_bytes) / 8;
-}
+bool hp_memory_above_eighths(unsigned eighths) { return hp_memory_used() / eighths >= hp_load_relaxed(&ceiling_bytes) / 8; }
 
 /* ---- fork ---- */
 void hp_heap_lock_all(void) {

@@ -12,9 +12,9 @@
 
 #include "compiler.h"
 
-/* Of the ceiling, in eighths: the tables' heap stops at four, since a dump needs about as much for its scratch as the stacks take
- * (some 110 bytes each), and a table that no dump can show is worth nothing; and the live table stops growing at three, so that
- * new stacks still find room and the alloc columns stay exact. */
+/* Of the ceiling, in eighths: the tables' heap stops at four, since a dump needs about as much for its scratch as the stacks
+ * take (some 110 bytes each), and a table that no dump can show is worth nothing; and the live table stops growing at three,
+ * so that new stacks still find room and the alloc columns stay exact. */
 enum { HP_HEAP_EIGHTHS = 4, HP_LIVE_EIGHTHS = 3 };
 
 /* size bytes aligned to 16, contents undefined; NULL near the ceiling or when the system has no memory. */
@@ -37,8 +37,8 @@ bool hp_memory_above_eighths(unsigned eighths);
 /* Give freed pages back to the system (a system call or more: after a table shrank). */
 void hp_heap_trim(void);
 
-/* Is this process a copy of the one that used the heap before, made by a fork of any kind (clone, _Fork) and not yet claimed?
- * One load; a vfork child, which shares the memory, is none. Async-signal-safe. */
+/* Is this process a copy of the one that used the heap before, made by a fork of any kind (clone, _Fork) and not yet
+ * claimed? One load; a vfork child, which shares the memory, is none. Async-signal-safe. */
 bool hp_memory_is_copy(void);
 void hp_memory_claim(void);
 

@@ -2,10 +2,10 @@
  * interpose_cxx.c - every replaceable operator new and delete.
  *
  * The next one may end in the next malloc (libstdc++, libc++), which is ours again and samples there: then this one only
- * forwards. Or it may be the allocator's own (jemalloc, tcmalloc, mimalloc): then it is sampled here. Which of the two is found
- * out by trying, at the first call of each: does a call of the next one come back into our C functions?
- * A runtime that was opened by dlopen with RTLD_LOCAL is not behind RTLD_NEXT; it is looked up in the scope of the caller.
- * (No header: nobody calls these.) */
+ * forwards. Or it may be the allocator's own (jemalloc, tcmalloc, mimalloc): then it is sampled here. Which of the two is
+ * found out by trying, at the first call of each: does a call of the next one come back into our C functions? A runtime that
+ * was opened by dlopen with RTLD_LOCAL is not behind RTLD_NEXT; it is looked up in the scope of the caller. (No header:
+ * nobody calls these.) */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ enum route { ROUTE_UNKNOWN, ROUTE_FORWARD, ROUTE_SAMPLE };
 
 /* ---- finding the next one ---- */
 
-/* In the object that called us, or what it depends on. The reference is kept: the runtime must not go while we point into it. */
+/* In the object that called us, or what it depends on. The reference is kept: the runtime must not go while we point into
+ * it. */
 static void *find_in_scope_of(const char *name, void *caller) {
   Dl_info info;
   if (dladdr(caller, &info) == 0 || info.dli_fname == NULL) return NULL;
@@ -60,17 +61,17 @@ static HP_COLD void *new_without_runtime(size_t size, size_t alignment, bool may
 
 /* Countdown bytes spent, or a draw made: something of ours was called. The gap is put back: a probe is no allocation of the
  * program. */
-#define PROBE(call_new, call_free)                                                                    \
-  static enum route probe_##call_new(void) {                                                          \
-    uint64_t left = hp_thread.bytes_left, epoch = hp_thread.rate_epoch;                               \
-    enum { PROBE_LEFT = 1 << 20 };                                                                    \
-    hp_thread.bytes_left = PROBE_LEFT;                                                                \
-    hp_thread.rate_epoch = hp_load_relaxed(&hp_hot.rate_epoch);                                       \
-    call_free;                                                                                        \
-    bool ends_in_malloc = hp_thread.bytes_left != PROBE_LEFT;                                         \
-    hp_thread.bytes_left = left;                                                                      \
-    hp_thread.rate_epoch = epoch;                                                                     \
-    return ends_in_malloc ? ROUTE_FORWARD : ROUTE_SAMPLE;                                             \
+#define PROBE(call_new, call_free)                                      \
+  static enum route probe_##call_new(void) {                            \
+    uint64_t left = hp_thread.bytes_left, epoch = hp_thread.rate_epoch; \
+    enum { PROBE_LEFT = 1 << 20 };                                      \
+    hp_thread.bytes_left = PROBE_LEFT;                                  \
+    hp_thread.rate_epoch = hp_load_relaxed(&hp_hot.rate_epoch);         \
+    call_free;                                                          \
+    bool ends_in_malloc = hp_thread.bytes_left != PROBE_LEFT;           \
+    hp_thread.bytes_left = left;                                        \
+    hp_thread.rate_epoch = epoch;                                       \
+    return ends_in_malloc ? ROUTE_FORWARD : ROUTE_SAMPLE;               \
   }
 
 /* The extent of the runtime's function, from the symbol table the loader has in memory. */
@@ -86,43 +87,43 @@ static void note_forwarder(const void *function) {
  * symbol    its linker name
  * params    after the size, args the same as arguments, align its alignment, nothrow whether it may return NULL */
 #define NOTHING
-#define DEFINE_NEW(id, symbol, params, args, probe_args, align, may_fail)                             \
-  static void *(*next_##id)(size_t params);                                                           \
-  static enum route route_##id;                                                                       \
-  PROBE(id, hp_hot.real_free(next_##id(64 probe_args)))                                               \
-  static HP_COLD enum route resolve_##id(void *caller) {                                              \
-    hp_next_resolve_all();                                                                            \
-    void *(*found)(size_t params) = (void *(*)(size_t params))find_operator(#symbol, caller);         \
-    if (found == NULL) return ROUTE_UNKNOWN;                                                          \
-    hp_store_release(&next_##id, found);                                                              \
-    enum route route = probe_##id();                                                                  \
-    if (route == ROUTE_FORWARD) note_forwarder((const void *)found);                                  \
-    hp_store_release(&route_##id, route);                                                             \
-    return route;                                                                                     \
-  }                                                                                                   \
-  static HP_NOINLINE void *sampled_##id(size_t size params) {                                         \
-    struct hp_frame_start start = HP_FRAME_START();                                                   \
-    float weight = hp_sampled_decide(size);                                                           \
-    void *ptr = next_##id(size args);                                                                 \
-    if (weight != 0) hp_sampled_record(ptr, size, weight, &start);                                    \
-    return ptr;                                                                                       \
-  }                                                                                                   \
-  static HP_COLD void *first_##id(size_t size params) {                                               \
-    enum route route = resolve_##id(__builtin_return_address(0));                                     \
-    if (route == ROUTE_UNKNOWN) return new_without_runtime(size, align, may_fail);                    \
-    hp_thread.new_size = size;                                                                        \
-    if (route == ROUTE_FORWARD || hp_sampler_passes(size)) return next_##id(size args);               \
-    return sampled_##id(size args);                                                                   \
-  }                                                                                                   \
-  HP_EXPORT void *symbol(size_t size params) {                                                        \
-    enum route route = hp_load_acquire(&route_##id);                                                  \
-    if (HP_LIKELY(route == ROUTE_FORWARD)) {                                                          \
-      hp_thread.new_size = size;                                                                      \
-      return next_##id(size args);                                                                    \
-    }                                                                                                 \
-    if (HP_UNLIKELY(route == ROUTE_UNKNOWN)) return first_##id(size args);                            \
-    if (HP_LIKELY(hp_sampler_passes(size))) return next_##id(size args);                              \
-    return sampled_##id(size args);                                                                   \
+#define DEFINE_NEW(id, symbol, params, args, probe_args, align, may_fail)                     \
+  static void *(*next_##id)(size_t params);                                                   \
+  static enum route route_##id;                                                               \
+  PROBE(id, hp_hot.real_free(next_##id(64 probe_args)))                                       \
+  static HP_COLD enum route resolve_##id(void *caller) {                                      \
+    hp_next_resolve_all();                                                                    \
+    void *(*found)(size_t params) = (void *(*)(size_t params))find_operator(#symbol, caller); \
+    if (found == NULL) return ROUTE_UNKNOWN;                                                  \
+    hp_store_release(&next_##id, found);                                                      \
+    enum route route = probe_##id();                                                          \
+    if (route == ROUTE_FORWARD) note_forwarder((const void *)found);                          \
+    hp_store_release(&route_##id, route);                                                     \
+    return route;                                                                             \
+  }                                                                                           \
+  static HP_NOINLINE void *sampled_##id(size_t size params) {                                 \
+    struct hp_frame_start start = HP_FRAME_START();                                           \
+    float weight = hp_sampled_decide(size);                                                   \
+    void *ptr = next_##id(size args);                                                         \
+    if (weight != 0) hp_sampled_record(ptr, size, weight, &start);                            \
+    return ptr;                                                                               \
+  }                                                                                           \
+  static HP_COLD void *first_##id(size_t size params) {                                       \
+    enum route route = resolve_##id(__builtin_return_address(0));                             \
+    if (route == ROUTE_UNKNOWN) return new_without_runtime(size, align, may_fail);            \
+    hp_thread.new_size = size;                                                                \
+    if (route == ROUTE_FORWARD || hp_sampler_passes(size)) return next_##id(size args);       \
+    return sampled_##id(size args);                                                           \
+  }                                                                                           \
+  HP_EXPORT void *symbol(size_t size params) {                                                \
+    enum route route = hp_load_acquire(&route_##id);                                          \
+    if (HP_LIKELY(route == ROUTE_FORWARD)) {                                                  \
+      hp_thread.new_size = size;                                                              \
+      return next_##id(size args);                                                            \
+    }                                                                                         \
+    if (HP_UNLIKELY(route == ROUTE_UNKNOWN)) return first_##id(size args);                    \
+    if (HP_LIKELY(hp_sampler_passes(size))) return next_##id(size args);                      \
+    return sampled_##id(size args);                                                           \
   }
 
 /* std::nothrow is an empty object passed by reference; any address does. */
@@ -150,26 +151,26 @@ DEFINE_NEW(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t, COMMA_
 
 /* ---- the twelve forms of delete: take the record out, then the next one. If that ends in free, the second look finds
  * nothing. ---- */
-#define DEFINE_DELETE(id, symbol, params, args)                                                       \
-  static void (*next_##id)(void *params);                                                             \
-  static HP_COLD void first_##id(void *ptr params, void *caller) {                                    \
-    hp_next_resolve_all();                                                                            \
-    void (*found)(void *params) = (void (*)(void *params))find_operator(#symbol, caller);             \
-    if (found == NULL) {                                                                              \
-      hp_hot.real_free(ptr);                                                                          \
-      return;                                                                                         \
-    }                                                                                                 \
-    hp_store_release(&next_##id, found);                                                              \
-    found(ptr args);                                                                                  \
-  }                                                                                                   \
-  HP_EXPORT void symbol(void *ptr params) {                                                           \
-    if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);                                 \
-    void (*next)(void *params) = hp_load_acquire(&next_##id);                                         \
-    if (HP_LIKELY(next != NULL)) {                                                                    \
-      next(ptr args);                                                                                 \
-      return;                                                                                         \
-    }                                                                                                 \
-    first_##id(ptr args, __builtin_return_address(0));                                                \
+#define DEFINE_DELETE(id, symbol, params, args)                                           \
+  static void (*next_##id)(void *params);                                                 \
+  static HP_COLD void first_##id(void *ptr params, void *caller) {                        \
+    hp_next_resolve_all();                                                                \
+    void (*found)(void *params) = (void (*)(void *params))find_operator(#symbol, caller); \
+    if (found == NULL) {                                                                  \
+      hp_hot.real_free(ptr);                                                              \
+      return;                                                                             \
+    }                                                                                     \
+    hp_store_release(&next_##id, found);                                                  \
+    found(ptr args);                                                                      \
+  }                                                                                       \
+  HP_EXPORT void symbol(void *ptr params) {                                               \
+    if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);                     \
+    void (*next)(void *params) = hp_load_acquire(&next_##id);                             \
+    if (HP_LIKELY(next != NULL)) {                                                        \
+      next(ptr args);                                                                     \
+      return;                                                                             \
+    }                                                                                     \
+    first_##id(ptr args, __builtin_return_address(0));                                    \
   }
 
 #define COMMA_SIZE , size_t size

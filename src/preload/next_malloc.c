@@ -111,10 +111,10 @@ struct hp_hot hp_hot = {
 };
 
 /* ---- the others: looked up at start-up, or at a call that comes even before ---- */
-#define BOOT(result, name, parameters, arguments)        \
-  static result boot_##name parameters {                 \
-    hp_next_resolve_all();                               \
-    return hp_next.name arguments;                       \
+#define BOOT(result, name, parameters, arguments) \
+  static result boot_##name parameters {          \
+    hp_next_resolve_all();                        \
+    return hp_next.name arguments;                \
   }
 BOOT(int, posix_memalign, (void **out, size_t alignment, size_t size), (out, alignment, size))
 BOOT(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
@@ -156,11 +156,11 @@ static size_t absent_usable(void *ptr) {
 /* jemalloc's mark; we define no such name, so the loader binds it to whoever does. */
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
 
-#define RESOLVE(name, fallback)                            \
-  do {                                                     \
-    void *found_ = hp_next_find(#name);                    \
-    hp_next.name = (__typeof__(hp_next.name))found_;       \
-    if (found_ == NULL) hp_next.name = (fallback);         \
+#define RESOLVE(name, fallback)                      \
+  do {                                               \
+    void *found_ = hp_next_find(#name);              \
+    hp_next.name = (__typeof__(hp_next.name))found_; \
+    if (found_ == NULL) hp_next.name = (fallback);   \
   } while (0)
 
 void hp_next_resolve_all(void) {

@@ -138,9 +138,7 @@ HP_NOINLINE void hp_sampled_free(void *ptr) {
 /* ---- what was asked for, when a C++ runtime stands between ---- */
 enum { FORWARDERS_MAX = 8 }; /* the forms of operator new */
 
-static struct {
-  uintptr_t start, end;
-} forwarders[FORWARDERS_MAX];
+static struct { uintptr_t start, end; } forwarders[FORWARDERS_MAX];
 static uint32_t forwarder_count; /* atomic */
 
 void hp_sampled_add_forwarder(uintptr_t start, uintptr_t end) {

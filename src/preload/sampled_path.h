@@ -33,8 +33,9 @@ struct hp_live_record;
 bool hp_sampled_take(void *ptr, struct hp_live_record *out);
 void hp_sampled_settle(const struct hp_live_record *record, bool is_freed);
 
-/* The code [start, end) is an operator new that ends in malloc and was entered through ours, which left the size it was asked for
- * in hp_thread.new_size: that is what the program requested (the runtime turns 0 into 1 and rounds up to the alignment). */
+/* The code [start, end) is an operator new that ends in malloc and was entered through ours, which left the size it was
+ * asked for in hp_thread.new_size: that is what the program requested (the runtime turns 0 into 1 and rounds up to the
+ * alignment). */
 void hp_sampled_add_forwarder(uintptr_t start, uintptr_t end);
 
 /* What control wants done at the end of a section (NULL: nothing): serve a request that came meanwhile, look at the clock.

@@ -69,7 +69,8 @@ HP_COLD float hp_sampler_decide_slow(size_t size) {
   uint64_t rate = hp_load_acquire(&rate_bytes);
   uint64_t n = size + (size == 0);
   if (hp_thread.rate_epoch != epoch) {
-    /* At rate 0, as before the start, no clock is read: in a sanitizer's program it is the sanitizer's, and not yet there. */
+    /* At rate 0, as before the start, no clock is read: in a sanitizer's program it is the sanitizer's, and not yet there.
+     */
     if (rate != 0 && hp_thread.rng.state == 0) hp_sampler_reseed();
     hp_thread.rate_epoch = epoch;
     hp_thread.bytes_left = hp_sampler_draw_gap(&hp_thread.rng, rate);

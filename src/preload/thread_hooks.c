@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * thread_hooks.c - the program starts its first thread, or its main thread leaves by pthread_exit or is cancelled: control
- * wants to know (control/helper.h). Each is a look at a pointer and a tail call. (No header: nobody calls these; hooks: thread_hooks.h.) */
+ * wants to know (control/helper.h). Each is a look at a pointer and a tail call. (No header: nobody calls these; hooks:
+ * thread_hooks.h.) */
 #include "thread_hooks.h"
 
 #include <dlfcn.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * labels.h - what splits the rows of a stack: the size of the block, the name of the allocating thread, the age.
  *
- * Size and thread are part of a stack entry's key (so that the alloc columns of each row are exact); the age is looked at when
- * a dump is made. Distinct sizes are kept exactly up to HP_LABEL_SIZES_EXACT, larger ones are rounded down to eight steps a
- * doubling, and at most HP_LABEL_NAMES thread names are told apart; so the number of rows is bounded.
- * Threads     any, in the profiler's own section. */
+ * Size and thread are part of a stack entry's key (so that the alloc columns of each row are exact); the age is looked at
+ * when a dump is made. Distinct sizes are kept exactly up to HP_LABEL_SIZES_EXACT, larger ones are rounded down to eight
+ * steps a doubling, and at most HP_LABEL_NAMES thread names are told apart; so the number of rows is bounded. Threads any,
+ * in the profiler's own section. */
 #ifndef HP_LABELS_H
 #define HP_LABELS_H
 

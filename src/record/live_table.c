@@ -27,11 +27,11 @@ enum {
   PAGE_BITS = 5,
   PAGE_RECORDS = 1 << PAGE_BITS,
   FIRST_BUCKETS = 16,
-  FILTER_FIRST_BITS = 12,   /* 4096 counters: one page */
+  FILTER_FIRST_BITS = 12, /* 4096 counters: one page */
   FILTER_MAX_BITS = 28,
-  FILTER_CACHED_BITS = 17,  /* up to 2^17 counters (they stay in L2): at most 1/32 full */
-  FILTER_SPARSE_BITS = 20,  /* up to 2^20: at most 1/16 full; above: at most 1/8 */
-  COUNTER_STUCK = 255,      /* a counter that got here stays: never a false "no" */
+  FILTER_CACHED_BITS = 17, /* up to 2^17 counters (they stay in L2): at most 1/32 full */
+  FILTER_SPARSE_BITS = 20, /* up to 2^20: at most 1/16 full; above: at most 1/8 */
+  COUNTER_STUCK = 255,     /* a counter that got here stays: never a false "no" */
   RETIRED_MAX = 64,
   RETIRE_SECONDS = 10,
 };
@@ -42,10 +42,10 @@ struct page {
 
 struct shard {
   struct hp_lock lock;
-  uint32_t count;          /* atomic for hp_live_table_count */
-  uint32_t fit_checked;    /* the filter's size is no question up to this count */
-  uint32_t bucket_mask;    /* buckets - 1 */
-  uint32_t free_list;      /* number + 1, or 0 */
+  uint32_t count;       /* atomic for hp_live_table_count */
+  uint32_t fit_checked; /* the filter's size is no question up to this count */
+  uint32_t bucket_mask; /* buckets - 1 */
+  uint32_t free_list;   /* number + 1, or 0 */
   uint32_t page_count;
   uint32_t page_capacity;
   uint32_t compact_failed; /* with this many records there was no memory to compact: not tried again until half are left */
@@ -342,9 +342,7 @@ static void link_record(struct shard *s, uint32_t number, const struct hp_live_r
   filter_count_up(hash);
 }
 
-static bool is_over_limit(void) {
-  return HP_UNLIKELY(test_limit != 0) && hp_live_table_count() >= test_limit;
-}
+static bool is_over_limit(void) { return HP_UNLIKELY(test_limit != 0) && hp_live_table_count() >= test_limit; }
 
 unsigned hp_live_table_insert(const struct hp_live_record *record, struct hp_live_record *out_missed) {
   if (HP_UNLIKELY(hp_load_relaxed(&hp_hot.filter) == 0 || filter_counters == NULL)) filter_fit();

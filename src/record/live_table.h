@@ -9,7 +9,8 @@
  * Signals     not for handlers, but hp_live_table_walk when no shard's lock can be held by the interrupted thread.
  * Memory      from the private heap. At the ceiling an insert is declined, the caller counts it.
  * Fork        the child keeps it: it really holds that memory.
- * Cost        32 bytes a record, 4 to 8 of bucket, 4 to 16 of filter (live_table.c: filter_capacity). Insert and remove: one lock, three cache lines. */
+ * Cost        32 bytes a record, 4 to 8 of bucket, 4 to 16 of filter (live_table.c: filter_capacity). Insert and remove: one
+ * lock, three cache lines. */
 #ifndef HP_LIVE_TABLE_H
 #define HP_LIVE_TABLE_H
 
@@ -17,8 +18,8 @@
 
 struct hp_live_record {
   uintptr_t address;
-  uint64_t size_thread;  /* requested bytes << 16 | id of the allocating thread's name */
-  float weight;          /* blocks this sample stands for; a multiple of 1/1024 below 2^14 (sampler.h) */
+  uint64_t size_thread; /* requested bytes << 16 | id of the allocating thread's name */
+  float weight;         /* blocks this sample stands for; a multiple of 1/1024 below 2^14 (sampler.h) */
   uint32_t stack_id;
   uint32_t time_seconds; /* since the profiler's start; 0 without the age label */
   uint32_t next;         /* in the bucket's chain (live_table.c) */

@@ -46,8 +46,8 @@ static struct saved *saved_of(uint32_t id) {
   return page == NULL ? NULL : &page[id % PAGE_ENTRIES];
 }
 
-/* The counters of this stack are about to change while the peak lies in the past. Without memory its part of the peak is what
- * it holds now. */
+/* The counters of this stack are about to change while the peak lies in the past. Without memory its part of the peak is
+ * what it holds now. */
 static void save(const struct hp_stack *stack) {
   struct saved *s = saved_of(stack->id);
   if (s == NULL && stack->id / PAGE_ENTRIES < PAGES) {

@@ -40,13 +40,14 @@ static struct hp_stack *stack_of(const struct hp_sample *sample, uint64_t label)
     return hp_stack_table_get(HP_STACK_ID_NONE);
   }
   if (sample->is_truncated) count_loss(&hp_recorder_losses.truncated);
-  struct hp_stack *stack = hp_stack_table_intern(sample->pcs, sample->depth,
-                                                 sample->is_truncated ? HP_STACK_TRUNCATED : HP_STACK_WHOLE, label);
+  struct hp_stack *stack =
+      hp_stack_table_intern(sample->pcs, sample->depth, sample->is_truncated ? HP_STACK_TRUNCATED : HP_STACK_WHOLE, label);
   if (stack->id == HP_STACK_ID_FULL) count_loss(&hp_recorder_losses.stack_table_full);
   return stack;
 }
 
-/* heapprof_report_alloc() may say any size; a record has room for 48 bits of it, and what is counted must be what is freed. */
+/* heapprof_report_alloc() may say any size; a record has room for 48 bits of it, and what is counted must be what is freed.
+ */
 static uint64_t clamp_size(uint64_t size) {
   _Static_assert(HP_RECORD_SIZE_MAX == UINT64_MAX >> 16, "size and thread share a word of struct hp_live_record");
   return size > HP_RECORD_SIZE_MAX ? HP_RECORD_SIZE_MAX : size;

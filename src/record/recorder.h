@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * recorder.h - the one door to the books: a sample goes in, a free takes it out; both tables are kept in step, losses counted.
+ * recorder.h - the one door to the books: a sample goes in, a free takes it out; both tables are kept in step, losses
+ * counted.
  *
  * Invariants  a sample's alloc side is always counted, on its own stack or a pseudo entry; its in-use side is counted when
  *             it has a live record. The record goes in after the real allocation and before the caller has the pointer, and
@@ -15,11 +16,11 @@
 
 struct hp_sample {
   uintptr_t address;
-  uint64_t size;         /* requested bytes; counted as HP_RECORD_SIZE_MAX at most */
+  uint64_t size; /* requested bytes; counted as HP_RECORD_SIZE_MAX at most */
   float weight;
-  const uintptr_t *pcs;  /* return addresses, leaf first */
+  const uintptr_t *pcs; /* return addresses, leaf first */
   uint32_t depth;
-  bool is_truncated;     /* the stack was deeper than the limit */
+  bool is_truncated; /* the stack was deeper than the limit */
 };
 
 #define HP_RECORD_SIZE_MAX (((uint64_t)1 << 48) - 1)

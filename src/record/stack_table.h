@@ -5,13 +5,12 @@
  *             An open entry (closed_epoch 0) is unique for its key; a closed one belongs to modules that have been unloaded
  *             and is never found again, but keeps its counters.
  *             freed <= allocated in both counters: the alloc side is added before the record is visible, the free side after
- *             it has been taken out; readers load the free side first. No bytes without objects: objects are added before bytes,
- *             readers load bytes before objects.
- * Locks       inserts: one lock, rank HP_RANK_STACKS. Look-ups, counters and walks take none.
- * Units       counters are fixed point: objects in 1/1024, bytes in 1/16 (weights are no whole numbers; sums of fixed point
- *             are exact in any order, so what is freed leaves nothing behind). They saturate.
- * Memory      chunks of the private heap; at the ceiling a new stack is refused and its sample lands on a pseudo entry.
- * Cost        64 bytes and 8 a frame; 12 to 16 more of index. */
+ *             it has been taken out; readers load the free side first. No bytes without objects: objects are added before
+ * bytes, readers load bytes before objects. Locks       inserts: one lock, rank HP_RANK_STACKS. Look-ups, counters and walks
+ * take none. Units       counters are fixed point: objects in 1/1024, bytes in 1/16 (weights are no whole numbers; sums of
+ * fixed point are exact in any order, so what is freed leaves nothing behind). They saturate. Memory      chunks of the
+ * private heap; at the ceiling a new stack is refused and its sample lands on a pseudo entry. Cost        64 bytes and 8 a
+ * frame; 12 to 16 more of index. */
 #ifndef HP_STACK_TABLE_H
 #define HP_STACK_TABLE_H
 
@@ -24,18 +23,18 @@ enum hp_stack_kind { HP_STACK_WHOLE, HP_STACK_TRUNCATED, HP_STACK_NONE, HP_STACK
 
 struct hp_stack {
   uint64_t hash;
-  uint64_t label;            /* size label << 16 | thread label, see hp_stack_label(); 0: none */
-  uint64_t alloc_objects;    /* atomic, 1/1024 */
-  uint64_t alloc_bytes;      /* atomic, 1/16 */
-  uint64_t freed_objects;    /* atomic */
-  uint64_t freed_bytes;      /* atomic */
-  uint32_t next;             /* atomic: id of the next entry of the bucket, or HP_NO_STACK */
+  uint64_t label;         /* size label << 16 | thread label, see hp_stack_label(); 0: none */
+  uint64_t alloc_objects; /* atomic, 1/1024 */
+  uint64_t alloc_bytes;   /* atomic, 1/16 */
+  uint64_t freed_objects; /* atomic */
+  uint64_t freed_bytes;   /* atomic */
+  uint32_t next;          /* atomic: id of the next entry of the bucket, or HP_NO_STACK */
   uint32_t id;
-  uint32_t closed_epoch;     /* atomic: 0 open */
+  uint32_t closed_epoch; /* atomic: 0 open */
   uint16_t depth;
-  uint8_t kind;              /* enum hp_stack_kind */
+  uint8_t kind; /* enum hp_stack_kind */
   uint8_t unused_;
-  uintptr_t pcs[];           /* return addresses, leaf first */
+  uintptr_t pcs[]; /* return addresses, leaf first */
 };
 
 enum { HP_NO_STACK = 0xFFFFFFFFu };
@@ -43,8 +42,8 @@ enum { HP_NO_STACK = 0xFFFFFFFFu };
 /* Pseudo entries: always there, never full. */
 enum { HP_STACK_ID_NONE = 0, HP_STACK_ID_FULL = 1, HP_STACK_ID_FIRST = 2 };
 
-/* The entry for this key, made if need be. depth 0: the entry of [no stack]. At the ceiling: the entry of [stack table full].
- * depth <= 65535 (asserted by the recorder's type). Any thread inside the profiler's own section. */
+/* The entry for this key, made if need be. depth 0: the entry of [no stack]. At the ceiling: the entry of [stack table
+ * full]. depth <= 65535 (asserted by the recorder's type). Any thread inside the profiler's own section. */
 struct hp_stack *hp_stack_table_intern(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label);
 
 /* By id, which must have come from an entry. Any thread, async-signal-safe. */
