@@ -2,7 +2,7 @@
  * bias.c - is the mean of estimate / truth 1? Over sizes, rates and seeds, for objects and bytes, allocated and in use; alone,
  * in two threads, freed by another thread, grown by realloc, across a fork, after a change of rate. Prints the table of
  * docs/accuracy.md; fails where the mean is more than 4 standard errors off. Run under the testing build.
- *   bias [SEEDS]
+ *   bias [SEEDS [WORD]]     WORD: only the scenarios whose name begins so
  * The standard error is the one of theory (sum of s^2 (1-p)/p): the one of the runs themselves is too small where a few rare small
  * blocks weigh most. Blocks are reported to the library (the same sampler, without the allocator's time), but for realloc. Half of them is freed. */
 #include <math.h>
@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -197,6 +198,7 @@ static void run(const char *name, scenario *play, uint64_t size, uint64_t rate, 
     play(size, count, rate, &truth);
     heapprof_set_sample_rate(0);
     heapprof_test_sums(after);
+    for (long i = 0; i < count; i++) heapprof_report_free((void *)(next_address - (uintptr_t)(i + 1) * 16));
     for (; vector_count > 0; vector_count--) { /* those that were in use */
       if ((vector_count - 1) % 2 == 0) free(vectors[vector_count - 1]);
     }
@@ -238,6 +240,7 @@ int main(int argc, char **argv) {
   start_workers();
   printf("| how | size | R | alloc objects | alloc bytes | in use objects | in use bytes |\n|---|---|---|---|---|---|---|\n");
   for (size_t s = 0; s < sizeof scenarios / sizeof scenarios[0]; s++) {
+    if (argc > 2 && strncmp(scenarios[s].name, argv[2], strlen(argv[2])) != 0) continue;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
       if (scenarios[s].play == grown && (sizes[i] < 16 || sizes[i] == MIXED || sizes[i] > 1 << 20)) continue;
       for (size_t r = 0; r < 3; r++) run(scenarios[s].name, scenarios[s].play, sizes[i], rates[r], seeds);
