@@ -26,24 +26,24 @@ extern "C" {
  * sizeof(struct heapprof_stats) before the call: a library of another age fills in what both know and zeroes the rest. */
 struct heapprof_stats {
   size_t struct_size;
-  uint64_t sample_rate_bytes;         /* mean bytes between samples now; 0: off */
-  uint64_t samples;                   /* raw samples taken */
-  uint64_t live_samples;              /* of these, blocks not yet freed */
-  uint64_t stacks;                    /* distinct stacks held */
-  uint64_t alloc_objects_estimate;    /* cumulative, unsampled */
+  uint64_t sample_rate_bytes;      /* mean bytes between samples now; 0: off */
+  uint64_t samples;                /* raw samples taken */
+  uint64_t live_samples;           /* of these, blocks not yet freed */
+  uint64_t stacks;                 /* distinct stacks held */
+  uint64_t alloc_objects_estimate; /* cumulative, unsampled */
   uint64_t alloc_bytes_estimate;
-  uint64_t inuse_objects_estimate;    /* live now, unsampled */
+  uint64_t inuse_objects_estimate; /* live now, unsampled */
   uint64_t inuse_bytes_estimate;
-  uint64_t metadata_bytes;            /* the profiler's own memory */
-  uint64_t lost_live_table_full;      /* samples counted as allocated, but not as in use */
-  uint64_t lost_stack_table_full;     /* samples on the pseudo frame [stack table full] */
-  uint64_t unwind_failed;             /* samples on the pseudo frame [no stack] */
-  uint64_t stacks_truncated;          /* samples whose stack was deeper than the limit */
-  uint64_t reentrant;                 /* calls that reached us from inside the profiler, passed through unsampled */
-  uint64_t missed_frees;              /* records closed because their address was handed out again */
-  uint64_t dumps;                     /* profiles written */
+  uint64_t metadata_bytes;        /* the profiler's own memory */
+  uint64_t lost_live_table_full;  /* samples counted as allocated, but not as in use */
+  uint64_t lost_stack_table_full; /* samples on the pseudo frame [stack table full] */
+  uint64_t unwind_failed;         /* samples on the pseudo frame [no stack] */
+  uint64_t stacks_truncated;      /* samples whose stack was deeper than the limit */
+  uint64_t reentrant;             /* calls that reached us from inside the profiler, passed through unsampled */
+  uint64_t missed_frees;          /* records closed because their address was handed out again */
+  uint64_t dumps;                 /* profiles written */
   uint64_t dumps_failed;
-  uint64_t dump_nanos_min;            /* wall time of the dumps written */
+  uint64_t dump_nanos_min; /* wall time of the dumps written */
   uint64_t dump_nanos_max;
   uint64_t dump_nanos_total;
 };
@@ -75,15 +75,15 @@ static inline void *heapprof_find_(void **slot, const char *name) {
   return found == (void *)-1 ? NULL : found;
 }
 
-#define HEAPPROF_CALL_(name, absent, type, args)                       \
-  static void *heapprof_slot_;                                         \
-  void *heapprof_found_ = heapprof_find_(&heapprof_slot_, name);       \
-  if (heapprof_found_ == NULL) return absent;                          \
-  union {                                                              \
-    void *object;                                                      \
-    type;                                                              \
-  } heapprof_call_;                                                    \
-  heapprof_call_.object = heapprof_found_;                             \
+#define HEAPPROF_CALL_(name, absent, type, args)                 \
+  static void *heapprof_slot_;                                   \
+  void *heapprof_found_ = heapprof_find_(&heapprof_slot_, name); \
+  if (heapprof_found_ == NULL) return absent;                    \
+  union {                                                        \
+    void *object;                                                \
+    type;                                                        \
+  } heapprof_call_;                                              \
+  heapprof_call_.object = heapprof_found_;                       \
   return heapprof_call_.function args
 
 /* 1 when the library is loaded, intercepts this process's allocator and samples (rate not 0, not stopped); else 0. */

@@ -61,25 +61,16 @@ static const char *add_conversion(struct hp_text *text, const char *at, va_list 
       hp_text_add_bytes(text, s, precision >= 0 ? strnlen(s, (size_t)precision) : strlen(s));
       break;
     }
-    case 'c':
-      hp_text_add_char(text, (char)va_arg(*args, int));
-      break;
+    case 'c': hp_text_add_char(text, (char)va_arg(*args, int)); break;
     case 'd': {
       int64_t value = signed_argument(args, longs);
       add_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10, value < 0, width);
       break;
     }
-    case 'u':
-      add_number(text, unsigned_argument(args, longs), 10, false, width);
-      break;
-    case 'x':
-      add_number(text, unsigned_argument(args, longs), 16, false, width);
-      break;
-    case '%':
-      hp_text_add_char(text, '%');
-      break;
-    default:
-      return at;
+    case 'u': add_number(text, unsigned_argument(args, longs), 10, false, width); break;
+    case 'x': add_number(text, unsigned_argument(args, longs), 16, false, width); break;
+    case '%': hp_text_add_char(text, '%'); break;
+    default: return at;
   }
   return at + 1;
 }

@@ -62,7 +62,8 @@ static int decide(struct hp_byte_source *source, struct hp_error *error) {
     if (fill(source, error) != 0) return -1;
   const unsigned char *byte = source->buffer + source->start;
   if (source->end - source->start >= 2 && byte[0] == 0x1f && byte[1] == 0x8b) {
-    if (inflateInit2(&source->inflater, 15 + 16) != Z_OK) return hp_error_set(error, "%s: zlib does not start", source->name);
+    if (inflateInit2(&source->inflater, 15 + 16) != Z_OK)
+      return hp_error_set(error, "%s: zlib does not start", source->name);
     source->is_gzip = true;
     source->in_member = true;
   }

@@ -25,10 +25,8 @@ static bool is_own(int signal) {
     case SIGSYS:
     case SIGPIPE:
     case SIGKILL:
-    case SIGSTOP:
-      return true;
-    default:
-      return false;
+    case SIGSTOP: return true;
+    default: return false;
   }
 }
 

@@ -38,12 +38,16 @@ static const char help[] =
     "two runs compare although they ran at different addresses. +- is the standard\n"
     "error: growth below twice that may be chance.";
 
-static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'}, {"type", required_argument, NULL, 't'},
-    {"count", required_argument, NULL, 'n'},  {"lines", no_argument, NULL, 'l'},
-    {"focus", required_argument, NULL, 'f'},  {"ignore", required_argument, NULL, 'i'},
-    {"debug-dir", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                        {"type", required_argument, NULL, 't'},
+                                        {"count", required_argument, NULL, 'n'},
+                                        {"lines", no_argument, NULL, 'l'},
+                                        {"focus", required_argument, NULL, 'f'},
+                                        {"ignore", required_argument, NULL, 'i'},
+                                        {"debug-dir", required_argument, NULL, 'd'},
+                                        {"json", no_argument, NULL, 'j'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
 
 struct diff {
   struct hp_report_options report;

@@ -40,7 +40,8 @@ int hp_cmd_dump(int argc, char **argv) {
   while ((option = getopt_long(argc, argv, ":t:h", options, NULL)) != -1) {
     switch (option) {
       case 't':
-        if (hp_parse_integer(optarg, 1, 86400, &seconds) != 0) return hp_usage("dump", "-t %s is no number of seconds", optarg);
+        if (hp_parse_integer(optarg, 1, 86400, &seconds) != 0)
+          return hp_usage("dump", "-t %s is no number of seconds", optarg);
         break;
       case 'h': puts(help); return 0;
       default: return hp_option_error("dump", argv, option);

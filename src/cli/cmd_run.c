@@ -44,11 +44,21 @@ static const char help[] =
 
 /* Options that are nothing but a variable; their getopt value is the index here plus VARIABLE_FIRST. */
 static const char *const variables[][2] = {
-    {"sample-rate", "HEAPPROF_SAMPLE_RATE"}, {"signal", "HEAPPROF_SIGNAL"},         {"period", "HEAPPROF_PERIOD"},
-    {"keep", "HEAPPROF_KEEP"},               {"exit-dump", "HEAPPROF_EXIT_DUMP"},   {"kind", "HEAPPROF_KIND"},
-    {"peak", "HEAPPROF_PEAK"},               {"growth", "HEAPPROF_GROWTH"},         {"max-depth", "HEAPPROF_MAX_DEPTH"},
-    {"max-memory", "HEAPPROF_MAX_MEMORY"},   {"labels", "HEAPPROF_LABELS"},         {"symbols", "HEAPPROF_SYMBOLS"},
-    {"children", "HEAPPROF_CHILDREN"},       {"log", "HEAPPROF_LOG"},               {"log-file", "HEAPPROF_LOG_FILE"},
+    {"sample-rate", "HEAPPROF_SAMPLE_RATE"},
+    {"signal", "HEAPPROF_SIGNAL"},
+    {"period", "HEAPPROF_PERIOD"},
+    {"keep", "HEAPPROF_KEEP"},
+    {"exit-dump", "HEAPPROF_EXIT_DUMP"},
+    {"kind", "HEAPPROF_KIND"},
+    {"peak", "HEAPPROF_PEAK"},
+    {"growth", "HEAPPROF_GROWTH"},
+    {"max-depth", "HEAPPROF_MAX_DEPTH"},
+    {"max-memory", "HEAPPROF_MAX_MEMORY"},
+    {"labels", "HEAPPROF_LABELS"},
+    {"symbols", "HEAPPROF_SYMBOLS"},
+    {"children", "HEAPPROF_CHILDREN"},
+    {"log", "HEAPPROF_LOG"},
+    {"log-file", "HEAPPROF_LOG_FILE"},
 };
 
 enum { VARIABLE_COUNT = sizeof variables / sizeof variables[0], VARIABLE_FIRST = 1000 };
@@ -81,7 +91,8 @@ static int set_output(char **out_template, struct hp_error *error) {
 
 static int set_preload(const char *library, struct hp_error *error) {
   if (strpbrk(library, " :") != NULL)
-    return hp_error_set(error, "%s cannot be preloaded: the loader takes spaces and colons in LD_PRELOAD for separators", library);
+    return hp_error_set(error, "%s cannot be preloaded: the loader takes spaces and colons in LD_PRELOAD for separators",
+                        library);
   const char *others = getenv("LD_PRELOAD");
   bool has_others = others != NULL && others[0] != '\0';
   char *value = hp_format("%s%s%s", library, has_others ? ":" : "", has_others ? others : "");
@@ -141,8 +152,9 @@ static void show_results(const struct hp_out_list *before, const char *template,
   }
   if (count > PATHS_SHOWN_MAX) hp_note("... and %zu more", count - PATHS_SHOWN_MAX);
   if (count == 0)
-    hp_note("no profile was written (did the command allocate too little to be sampled, or end by a signal or _exit, or is it "
-            "linked statically or set-user-id?)");
+    hp_note(
+        "no profile was written (did the command allocate too little to be sampled, or end by a signal or _exit, or is it "
+        "linked statically or set-user-id?)");
   else
     show_top(last->path);
   free(fresh);

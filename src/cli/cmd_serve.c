@@ -131,28 +131,19 @@ int hp_cmd_serve(int argc, char **argv) {
   int option;
   while ((option = getopt_long(argc, argv, "+:l:m:kt:h", options, NULL)) != -1) {
     switch (option) {
-      case 'l':
-        serving.listen = optarg;
-        break;
+      case 'l': serving.listen = optarg; break;
       case 'm':
         if (hp_parse_integer(optarg, 1, 86400, &seconds_max) != 0)
           return hp_usage("serve", "-m %s is no number of seconds", optarg);
         break;
-      case 'k':
-        serving.target.keep_files = true;
-        break;
+      case 'k': serving.target.keep_files = true; break;
       case 't':
         if (hp_parse_integer(optarg, 1, 3600, &serving.target.timeout_seconds) != 0)
           return hp_usage("serve", "-t %s is no number of seconds", optarg);
         break;
-      case 'L':
-        serving.library = optarg;
-        break;
-      case 'h':
-        puts(help);
-        return 0;
-      default:
-        return hp_option_error("serve", argv, option);
+      case 'L': serving.library = optarg; break;
+      case 'h': puts(help); return 0;
+      default: return hp_option_error("serve", argv, option);
     }
   }
   if (optind == argc) return hp_usage("serve", "a process id or a command is missing");

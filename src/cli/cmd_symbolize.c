@@ -28,10 +28,13 @@ static const char help[] =
     "id in /usr/lib/debug/.build-id. Servers are asked only if DEBUGINFOD_URLS names\n"
     "some. A binary with another build id than the profile's is never used.";
 
-static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'}, {"debug-dir", required_argument, NULL, 'd'}, {"pid", required_argument, NULL, 'p'},
-    {"force", no_argument, NULL, 'f'},        {"quiet", no_argument, NULL, 'q'},           {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                        {"debug-dir", required_argument, NULL, 'd'},
+                                        {"pid", required_argument, NULL, 'p'},
+                                        {"force", no_argument, NULL, 'f'},
+                                        {"quiet", no_argument, NULL, 'q'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
 
 /* The number before the dump's in heapprof.NAME.PID.N.pb.gz; 0: no such name. */
 static int64_t pid_in_name(const char *path) {
@@ -43,7 +46,8 @@ static int64_t pid_in_name(const char *path) {
   strcpy(copy, name);
   char *rest = copy, *part, *before = NULL;
   while ((part = strsep(&rest, ".")) != NULL) {
-    if (before != NULL && hp_parse_integer(part, 0, INT32_MAX, &number) == 0 && hp_parse_integer(before, 1, INT32_MAX, &pid) == 0)
+    if (before != NULL && hp_parse_integer(part, 0, INT32_MAX, &number) == 0 &&
+        hp_parse_integer(before, 1, INT32_MAX, &pid) == 0)
       return pid;
     before = part;
   }
@@ -69,7 +73,8 @@ int hp_cmd_symbolize(int argc, char **argv) {
       case 'o': output = optarg; break;
       case 'd': wanted.debug_dirs = optarg; break;
       case 'p':
-        if (hp_parse_integer(optarg, 1, INT32_MAX, &wanted.jit_pid) != 0) return hp_usage("symbolize", "-p %s is no pid", optarg);
+        if (hp_parse_integer(optarg, 1, INT32_MAX, &wanted.jit_pid) != 0)
+          return hp_usage("symbolize", "-p %s is no pid", optarg);
         break;
       case 'f': wanted.force = true; break;
       case 'q': wanted.report = wanted.progress = false; break;

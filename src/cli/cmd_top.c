@@ -32,11 +32,16 @@ static const char help[] =
     "the way, from the binaries on this machine.";
 
 static const struct option options[] = {
-    {"type", required_argument, NULL, 't'},      {"count", required_argument, NULL, 'n'},
-    {"lines", no_argument, NULL, 'l'},           {"tree", no_argument, NULL, 'T'},
-    {"focus", required_argument, NULL, 'f'},     {"ignore", required_argument, NULL, 'i'},
-    {"debug-dir", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},            {NULL, 0, NULL, 0},
+    {"type", required_argument, NULL, 't'},
+    {"count", required_argument, NULL, 'n'},
+    {"lines", no_argument, NULL, 'l'},
+    {"tree", no_argument, NULL, 'T'},
+    {"focus", required_argument, NULL, 'f'},
+    {"ignore", required_argument, NULL, 'i'},
+    {"debug-dir", required_argument, NULL, 'd'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 struct top {

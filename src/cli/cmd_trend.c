@@ -49,29 +49,14 @@ int hp_cmd_trend(int argc, char **argv) {
       case 'n':
         if (hp_parse_integer(optarg, 0, INT32_MAX, &count) != 0) return hp_usage("trend", "-n %s is no number", optarg);
         break;
-      case 's':
-        whole = true;
-        break;
-      case 'l':
-        by_line = true;
-        break;
-      case 'f':
-        trend_options.focus = optarg;
-        break;
-      case 'i':
-        trend_options.ignore = optarg;
-        break;
-      case 'd':
-        trend_options.debug_dirs = optarg;
-        break;
-      case 'j':
-        as_json = true;
-        break;
-      case 'h':
-        puts(help);
-        return 0;
-      default:
-        return hp_option_error("trend", argv, option);
+      case 's': whole = true; break;
+      case 'l': by_line = true; break;
+      case 'f': trend_options.focus = optarg; break;
+      case 'i': trend_options.ignore = optarg; break;
+      case 'd': trend_options.debug_dirs = optarg; break;
+      case 'j': as_json = true; break;
+      case 'h': puts(help); return 0;
+      default: return hp_option_error("trend", argv, option);
     }
   }
   if (argc - optind < HP_TREND_DUMPS_MIN) return hp_usage("trend", "at least %d profiles are needed", HP_TREND_DUMPS_MIN);

@@ -133,32 +133,15 @@ int hp_cmd_view(int argc, char **argv) {
   int option;
   while ((option = getopt_long(argc, argv, ":o:t:lf:i:Td:h", options, NULL)) != -1) {
     switch (option) {
-      case 'o':
-        view.output = optarg;
-        break;
-      case 't':
-        view.input.type = optarg;
-        break;
-      case 'l':
-        view.by_line = true;
-        break;
-      case 'f':
-        view.input.focus = optarg;
-        break;
-      case 'i':
-        view.input.ignore = optarg;
-        break;
-      case 'T':
-        view.is_trend = true;
-        break;
-      case 'd':
-        view.debug_dirs = optarg;
-        break;
-      case 'h':
-        puts(help);
-        return 0;
-      default:
-        return hp_option_error("view", argv, option);
+      case 'o': view.output = optarg; break;
+      case 't': view.input.type = optarg; break;
+      case 'l': view.by_line = true; break;
+      case 'f': view.input.focus = optarg; break;
+      case 'i': view.input.ignore = optarg; break;
+      case 'T': view.is_trend = true; break;
+      case 'd': view.debug_dirs = optarg; break;
+      case 'h': puts(help); return 0;
+      default: return hp_option_error("view", argv, option);
     }
   }
   size_t count = (size_t)(argc - optind);

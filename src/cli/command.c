@@ -24,12 +24,15 @@ static const struct hp_command commands[] = {
 };
 
 static int print_help(void) {
-  puts("usage: heapprof COMMAND [option]... [argument]...\n"
-       "Heap profiles of native programs: take them, read them, compare them.\n");
-  for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) printf("  %-10s %s\n", commands[i].name, commands[i].help);
-  puts("\nheapprof COMMAND --help says more; heapprof --version prints the version.\n"
-       "FILE is any pprof profile, gzipped or not; - is standard input or output.\n"
-       "Exit status: 0 done, 1 failed (one line says why), 2 bad usage. Manual: heapprof(1).");
+  puts(
+      "usage: heapprof COMMAND [option]... [argument]...\n"
+      "Heap profiles of native programs: take them, read them, compare them.\n");
+  for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    printf("  %-10s %s\n", commands[i].name, commands[i].help);
+  puts(
+      "\nheapprof COMMAND --help says more; heapprof --version prints the version.\n"
+      "FILE is any pprof profile, gzipped or not; - is standard input or output.\n"
+      "Exit status: 0 done, 1 failed (one line says why), 2 bad usage. Manual: heapprof(1).");
   return 0;
 }
 
@@ -102,9 +105,12 @@ int hp_parse_size(const char *text, uint64_t *out_bytes) {
   unsigned shift = 0;
   if (*end != '\0') {
     switch (*end++) {
-      case 'k': case 'K': shift = 10; break;
-      case 'm': case 'M': shift = 20; break;
-      case 'g': case 'G': shift = 30; break;
+      case 'k':
+      case 'K': shift = 10; break;
+      case 'm':
+      case 'M': shift = 20; break;
+      case 'g':
+      case 'G': shift = 30; break;
       default: return -1;
     }
   }

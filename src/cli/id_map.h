@@ -13,7 +13,7 @@ struct hp_id_map {
   struct hp_id_slot {
     uint64_t id;
     uint32_t index_plus_one; /* 0: empty */
-  } *slots;
+  } * slots;
   size_t slot_count;
   size_t used;
   uint64_t seed;

@@ -29,7 +29,9 @@ struct hp_jit_names {
   bool is_sorted;
 };
 
-struct hp_jit_names *hp_jit_names_new(void) { return hp_alloc_zeroed(1, sizeof(struct hp_jit_names)); }
+struct hp_jit_names *hp_jit_names_new(void) {
+  return hp_alloc_zeroed(1, sizeof(struct hp_jit_names));
+}
 
 void hp_jit_names_free(struct hp_jit_names *names) {
   if (names == NULL) return;

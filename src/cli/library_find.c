@@ -11,8 +11,8 @@
 #include "cli_memory.h"
 
 /* From the folder of the command: beside it, bin beside lib (multiarch too), src/cli beside src/preload. */
-static const char *const from_command[] = {"", "/../lib", "/../lib/x86_64-linux-gnu", "/../lib/aarch64-linux-gnu", "/../lib64",
-                                           "/../preload"};
+static const char *const from_command[] = {
+    "", "/../lib", "/../lib/x86_64-linux-gnu", "/../lib/aarch64-linux-gnu", "/../lib64", "/../preload"};
 
 static char *existing(const char *folder, const char *below) {
   char *path = hp_format("%s%s/libheapprof.so", folder, below);

@@ -17,7 +17,7 @@ struct table {
   struct slot {
     uint32_t hash;
     uint32_t index_plus_one; /* 0: empty */
-  } *slots;
+  } * slots;
   size_t slot_count, used;
 };
 
@@ -60,8 +60,8 @@ static void table_grow(struct table *table) {
 typedef bool equal_fn(const struct hp_merge *merge, uint32_t index, const void *key);
 
 /* The entry equal to key, or HP_NONE; then `new_index` has been entered in its place. */
-static uint32_t table_find_or_add(struct hp_merge *merge, struct table *table, uint64_t hash, equal_fn *equal, const void *key,
-                                  size_t new_index) {
+static uint32_t table_find_or_add(struct hp_merge *merge, struct table *table, uint64_t hash, equal_fn *equal,
+                                  const void *key, size_t new_index) {
   if ((table->used + 1) * 2 > table->slot_count) table_grow(table);
   uint32_t short_hash = (uint32_t)(hash >> 32 ^ hash);
   size_t slot = short_hash & (table->slot_count - 1);
@@ -104,7 +104,8 @@ static uint32_t map_function(struct hp_merge *merge, struct incoming *in, uint32
 static bool mapping_equal(const struct hp_merge *merge, uint32_t index, const void *key) {
   const struct hp_mapping *known = &merge->sum->mappings[index], *wanted = key;
   if (known->offset != wanted->offset || known->build_id != wanted->build_id) return false;
-  return known->build_id != 0 || (known->file == wanted->file && known->limit - known->start == wanted->limit - wanted->start);
+  return known->build_id != 0 ||
+         (known->file == wanted->file && known->limit - known->start == wanted->limit - wanted->start);
 }
 
 static uint32_t map_mapping(struct hp_merge *merge, struct incoming *in, uint32_t mapping) {
@@ -262,13 +263,14 @@ static void take_head(struct hp_merge *merge, struct incoming *in) {
   const struct hp_profile *first = in->profile;
   for (size_t t = 0; t < first->type_count; t++)
     hp_profile_append_type(sum, hp_profile_text(first, first->types[t].type), hp_profile_text(first, first->types[t].unit));
-  sum->period_type = (struct hp_value_type){map_string(merge, in, first->period_type.type),
-                                            map_string(merge, in, first->period_type.unit)};
+  sum->period_type =
+      (struct hp_value_type){map_string(merge, in, first->period_type.type), map_string(merge, in, first->period_type.unit)};
   sum->drop_frames = map_string(merge, in, first->drop_frames);
   sum->keep_frames = map_string(merge, in, first->keep_frames);
   sum->default_type = map_string(merge, in, first->default_type);
   sum->doc_url = map_string(merge, in, first->doc_url);
-  for (size_t i = 0; i < first->comment_count; i++) hp_profile_append_comment(sum, hp_profile_text(first, first->comments[i]));
+  for (size_t i = 0; i < first->comment_count; i++)
+    hp_profile_append_comment(sum, hp_profile_text(first, first->comments[i]));
   if (first->mapping_count != 0) map_mapping(merge, in, 0);
 }
 

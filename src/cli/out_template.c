@@ -56,8 +56,7 @@ static bool matches_escape(char letter, const char *rest, const char *name, stru
   int64_t value;
   const char *after;
   switch (letter) {
-    case '%':
-      return *name == '%' && matches(rest, name + 1, match);
+    case '%': return *name == '%' && matches(rest, name + 1, match);
     case 'p':
     case 'n':
     case 't':
@@ -73,8 +72,7 @@ static bool matches_escape(char letter, const char *rest, const char *name, stru
         if (matches(rest, name, match)) return true;
         if (*name == '\0') return false;
       }
-    default: /* unknown: stands for itself */
-      return name[0] == '%' && name[1] == letter && matches(rest, name + 2, match);
+    default: /* unknown: stands for itself */ return name[0] == '%' && name[1] == letter && matches(rest, name + 2, match);
   }
 }
 

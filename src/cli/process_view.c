@@ -165,7 +165,8 @@ static int look_at_status(int64_t pid, struct hp_process *out, struct hp_error *
   char *status = read_proc(path, &length);
   int failure = errno;
   free(path);
-  if (status == NULL && (failure == ENOENT || failure == ESRCH)) return hp_error_set(error, "there is no process %" PRId64, pid);
+  if (status == NULL && (failure == ENOENT || failure == ESRCH))
+    return hp_error_set(error, "there is no process %" PRId64, pid);
   if (status == NULL) return hp_error_set(error, "cannot look at process %" PRId64 ": %s", pid, strerror(failure));
   int64_t group = status_number(status, "Tgid");
   if (group != pid && group > 0) { /* a thread's id: what follows is about its process */

@@ -172,7 +172,8 @@ void hp_profile_append_label(struct hp_profile *profile, const struct hp_label *
 
 void hp_profile_append_comment(struct hp_profile *profile, const char *text) {
   uint32_t string = hp_profile_intern(profile, text);
-  checked_reserve(&profile->comments, &profile->text->comment_capacity, profile->comment_count + 1, sizeof *profile->comments);
+  checked_reserve(&profile->comments, &profile->text->comment_capacity, profile->comment_count + 1,
+                  sizeof *profile->comments);
   profile->comments[profile->comment_count++] = string;
 }
 

@@ -59,7 +59,7 @@ struct hp_mapping {
 
 struct hp_location {
   uint64_t address;
-  uint32_t mapping; /* HP_NONE: in no mapping */
+  uint32_t mapping;    /* HP_NONE: in no mapping */
   uint32_t first_line; /* into lines; innermost inlined frame first, the function that holds the code last */
   uint32_t line_count; /* 0: no symbol known */
   bool is_folded;

@@ -37,7 +37,7 @@ struct run_arena {
     struct run_block *next;
     size_t used, size;
     max_align_t data[];
-  } *block;
+  } * block;
 };
 
 /* A growing array of 64-bit ids. */
@@ -53,9 +53,9 @@ struct reader {
   struct run_arena arena;
   ProtobufCAllocator allocator;
   /* As the file has them, parallel to the model's arrays. */
-  struct id_list stacks;             /* location ids */
-  struct id_list location_mappings;  /* mapping ids */
-  struct id_list line_functions;     /* function ids */
+  struct id_list stacks;            /* location ids */
+  struct id_list location_mappings; /* mapping ids */
+  struct id_list line_functions;    /* function ids */
   struct hp_id_map mappings, locations, functions;
   struct hp_value_type *types;
   size_t types_count, types_capacity;
@@ -157,9 +157,9 @@ static int take_locations(struct reader *reader, const Perftools__Profiles__Prof
   struct hp_profile *profile = reader->profile;
   for (size_t i = 0; i < run->n_location; i++) {
     const Perftools__Profiles__Location *location = run->location[i];
-    uint32_t index = hp_profile_append_location(
-        profile, &(struct hp_location){location->address, HP_NONE, (uint32_t)profile->line_count, (uint32_t)location->n_line,
-                                       location->is_folded});
+    uint32_t index =
+        hp_profile_append_location(profile, &(struct hp_location){location->address, HP_NONE, (uint32_t)profile->line_count,
+                                                                  (uint32_t)location->n_line, location->is_folded});
     id_list_append(&reader->location_mappings, location->mapping_id);
     for (size_t l = 0; l < location->n_line; l++) {
       const Perftools__Profiles__Line *line = location->line[l];
@@ -207,7 +207,8 @@ static void take_scalars(struct reader *reader, const Perftools__Profiles__Profi
     reader->comments[reader->comments_count++] = string_index(run->comment[i]);
   }
   if (run->period_type != NULL)
-    profile->period_type = (struct hp_value_type){string_index(run->period_type->type), string_index(run->period_type->unit)};
+    profile->period_type =
+        (struct hp_value_type){string_index(run->period_type->type), string_index(run->period_type->unit)};
   if (run->period != 0) profile->period = run->period;
   if (run->time_nanos != 0) profile->time_nanos = run->time_nanos;
   if (run->duration_nanos != 0) profile->duration_nanos = run->duration_nanos;
@@ -218,11 +219,11 @@ static void take_scalars(struct reader *reader, const Perftools__Profiles__Profi
 }
 
 static int check_memory(struct reader *reader) {
-  size_t held = hp_profile_memory_bytes(reader->profile) + hp_id_map_memory_bytes(&reader->locations) +
-                hp_id_map_memory_bytes(&reader->functions) + hp_id_map_memory_bytes(&reader->mappings) +
-                (reader->stacks.capacity + reader->location_mappings.capacity + reader->line_functions.capacity) *
-                    sizeof(uint64_t) +
-                reader->types_capacity * sizeof *reader->types + reader->comments_capacity * sizeof *reader->comments;
+  size_t held =
+      hp_profile_memory_bytes(reader->profile) + hp_id_map_memory_bytes(&reader->locations) +
+      hp_id_map_memory_bytes(&reader->functions) + hp_id_map_memory_bytes(&reader->mappings) +
+      (reader->stacks.capacity + reader->location_mappings.capacity + reader->line_functions.capacity) * sizeof(uint64_t) +
+      reader->types_capacity * sizeof *reader->types + reader->comments_capacity * sizeof *reader->comments;
   if (held <= limit_bytes) return 0;
   char limit[HP_UNITS_MAX];
   return hp_error_set(reader->error, "%s: takes more than %s of memory (HEAPPROF_READ_LIMIT raises the limit)", reader->name,
@@ -260,19 +261,14 @@ static size_t field_length(const uint8_t *at, size_t left) {
   if (tag >> 3 == 0 || tag > UINT32_MAX) return SIZE_MAX;
   size_t more;
   switch (tag & 7) {
-    case 0:
-      more = varint(at + head, left - head, &payload);
-      return more == 0 || more == SIZE_MAX ? more : head + more;
-    case 1:
-      return head + 8;
+    case 0: more = varint(at + head, left - head, &payload); return more == 0 || more == SIZE_MAX ? more : head + more;
+    case 1: return head + 8;
     case 2:
       more = varint(at + head, left - head, &payload);
       if (more == 0 || more == SIZE_MAX) return more;
       return payload > RECORD_BYTES_MAX ? SIZE_MAX : head + more + (size_t)payload;
-    case 5:
-      return head + 4;
-    default:
-      return SIZE_MAX;
+    case 5: return head + 4;
+    default: return SIZE_MAX;
   }
 }
 

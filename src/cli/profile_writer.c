@@ -221,7 +221,8 @@ static void write_all(struct writer *writer) {
 
 /* The whole profile to writer->fd or into writer->memory. Returns 0 or the errno of the failure. */
 static int write_profile(struct writer *writer) {
-  if (deflateInit2(&writer->deflater, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return ENOMEM;
+  if (deflateInit2(&writer->deflater, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    return ENOMEM;
   writer->output = hp_alloc(OUTPUT_BYTES);
   write_all(writer);
   deflateEnd(&writer->deflater);

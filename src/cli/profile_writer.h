@@ -12,6 +12,7 @@
 int hp_profile_write(const char *path, const struct hp_profile *profile, struct hp_error *error);
 
 /* The same into memory: *out_bytes (malloc'd, the caller frees) and *out_length. */
-int hp_profile_write_memory(const struct hp_profile *profile, void **out_bytes, size_t *out_length_bytes, struct hp_error *error);
+int hp_profile_write_memory(const struct hp_profile *profile, void **out_bytes, size_t *out_length_bytes,
+                            struct hp_error *error);
 
 #endif

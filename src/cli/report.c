@@ -57,7 +57,8 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 }
 
 static size_t slot_of(const struct builder *builder, const struct hp_report_row *key) {
-  uint64_t hash = hash_text(hash_text(0xcbf29ce484222325u, key->function) * 31, key->file) ^ (uint64_t)key->line * 0x9e3779b97f4a7c15u;
+  uint64_t hash =
+      hash_text(hash_text(0xcbf29ce484222325u, key->function) * 31, key->file) ^ (uint64_t)key->line * 0x9e3779b97f4a7c15u;
   hash ^= hash >> 29;
   hash *= 0xd6e8feb86659fd93u;
   return (size_t)(hash ^ hash >> 32) & (builder->slot_count - 1);
@@ -130,10 +131,9 @@ static void find_rows(struct builder *builder) {
       if (function == NULL || hp_profile_text(profile, function->name)[0] == '\0') {
         report->line_rows[l] = nameless_row(builder, location);
       } else if (builder->options->by_line) {
-        report->line_rows[l] =
-            row_of(builder, &(struct hp_report_row){.function = hp_profile_text(profile, function->name),
-                                                    .file = hp_profile_text(profile, function->file),
-                                                    .line = line->line});
+        report->line_rows[l] = row_of(builder, &(struct hp_report_row){.function = hp_profile_text(profile, function->name),
+                                                                       .file = hp_profile_text(profile, function->file),
+                                                                       .line = line->line});
       } else {
         uint32_t *row = &function_rows[line->function];
         if (*row == HP_NONE)

@@ -42,16 +42,16 @@ struct hp_report {
   uint32_t type; /* the column reported */
   const char *type_name;
   const char *unit;
-  int64_t total;       /* sum of all samples' absolute values, before focus and ignore */
-  double total_error;  /* of shown_total */
-  bool has_error;      /* false: the columns do not say (no period in bytes, no partner column) */
-  int64_t shown_total; /* after them */
+  int64_t total;              /* sum of all samples' absolute values, before focus and ignore */
+  double total_error;         /* of shown_total */
+  bool has_error;             /* false: the columns do not say (no period in bytes, no partner column) */
+  int64_t shown_total;        /* after them */
   struct hp_report_row *rows; /* by |flat| falling, then |cum| falling, then name */
   size_t row_count;
   struct hp_report_edge *edges; /* by caller; empty unless asked for */
   size_t edge_count;
   uint32_t *edges_by_callee; /* the same, as indices */
-  uint32_t *line_rows; /* profile->lines[i] -> its row; a location without lines: location_rows */
+  uint32_t *line_rows;       /* profile->lines[i] -> its row; a location without lines: location_rows */
   uint32_t *location_rows;
   void *owned_text; /* private */
 };

@@ -17,8 +17,10 @@ int hp_signal_parse(const char *text) {
   if (strcasecmp(text, "RTMIN") == 0) return SIGRTMIN;
   if (strcasecmp(text, "RTMAX") == 0) return SIGRTMAX;
   int span = SIGRTMAX - SIGRTMIN;
-  if (strncasecmp(text, "RTMIN+", 6) == 0 && hp_parse_integer(text + 6, 0, span, &number) == 0) return SIGRTMIN + (int)number;
-  if (strncasecmp(text, "RTMAX-", 6) == 0 && hp_parse_integer(text + 6, 0, span, &number) == 0) return SIGRTMAX - (int)number;
+  if (strncasecmp(text, "RTMIN+", 6) == 0 && hp_parse_integer(text + 6, 0, span, &number) == 0)
+    return SIGRTMIN + (int)number;
+  if (strncasecmp(text, "RTMAX-", 6) == 0 && hp_parse_integer(text + 6, 0, span, &number) == 0)
+    return SIGRTMAX - (int)number;
   for (int signal = 1; signal < SIGRTMIN; signal++) {
     const char *name = sigabbrev_np(signal);
     if (name != NULL && strcasecmp(name, text) == 0) return signal;

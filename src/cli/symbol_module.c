@@ -49,8 +49,8 @@ struct hp_symbol_module {
   struct symbol *symbols;
   size_t symbol_count, symbol_capacity;
   bool has_symbols;
-  bool is_debug_only;        /* the ELF file at hand has no code, only what is known about it */
-  struct hp_id_map qualified; /* offset of a function's entry -> its name in texts */
+  bool is_debug_only;          /* the ELF file at hand has no code, only what is known about it */
+  struct hp_id_map qualified;  /* offset of a function's entry -> its name in texts */
   struct hp_id_map file_names; /* address of a name in the line table -> the same made absolute, in texts */
   char **texts;
   size_t text_count, text_capacity;
@@ -183,18 +183,13 @@ static void index_functions(struct hp_address_ranges *list, Dwarf_Die *parent, u
   if (depth > NESTING_MAX || dwarf_child(parent, &child) != 0) return;
   do {
     switch (dwarf_tag(&child)) {
-      case DW_TAG_subprogram:
-        add_die_ranges(list, &child, dwarf_dieoffset(&child));
-        break;
+      case DW_TAG_subprogram: add_die_ranges(list, &child, dwarf_dieoffset(&child)); break;
       case DW_TAG_namespace:
       case DW_TAG_module:
       case DW_TAG_class_type:
       case DW_TAG_structure_type:
-      case DW_TAG_union_type:
-        index_functions(list, &child, depth + 1);
-        break;
-      default:
-        break;
+      case DW_TAG_union_type: index_functions(list, &child, depth + 1); break;
+      default: break;
     }
   } while (dwarf_siblingof(&child, &child) == 0);
 }
@@ -251,8 +246,7 @@ static bool child_at(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *out) {
       case DW_TAG_catch_block:
         if (dwarf_haspc(out, address) == 1) return true;
         break;
-      default:
-        break;
+      default: break;
     }
   } while (dwarf_siblingof(out, out) == 0);
   return false;
@@ -276,15 +270,12 @@ static Dwarf_Die origin_of(Dwarf_Die *die) {
 static const char *scope_name(Dwarf_Die *die) {
   const char *name = dwarf_diename(die);
   switch (dwarf_tag(die)) {
-    case DW_TAG_namespace:
-      return name != NULL ? name : "(anonymous namespace)";
+    case DW_TAG_namespace: return name != NULL ? name : "(anonymous namespace)";
     case DW_TAG_class_type:
     case DW_TAG_structure_type:
     case DW_TAG_union_type:
-    case DW_TAG_subprogram:
-      return name;
-    default:
-      return NULL;
+    case DW_TAG_subprogram: return name;
+    default: return NULL;
   }
 }
 
@@ -473,7 +464,9 @@ static void refine_name(struct hp_symbol_module *module, GElf_Addr address, stru
     frame->system_name = symbol.system_name;
 }
 
-static bool is_code_segment(const GElf_Phdr *segment) { return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0; }
+static bool is_code_segment(const GElf_Phdr *segment) {
+  return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0;
+}
 
 /* The address a place is linked at. The program headers of a file that is debug information only keep the addresses but not the
  * offsets; there the mapping is taken for the start of the only segment with code, which it is with all common linkers. */

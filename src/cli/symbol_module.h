@@ -27,7 +27,8 @@ enum { HP_SYMBOL_FRAMES_MAX = 64 };
 /* Opens the binary at `path` (a regular file), or with path null whatever libdw finds for the build id (debuginfod, if
  * DEBUGINFOD_URLS is set). `debug_path`: libdwfl's search list. Null if it is no ELF file, or has another build id than `build_id`
  * (hexadecimal; "": any); then *why says so. */
-struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *build_id, const char *debug_path, const char **why);
+struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *build_id, const char *debug_path,
+                                               const char **why);
 void hp_symbol_module_close(struct hp_symbol_module *module);
 
 /* An address of the profiled process, and the mapping it lies in. */

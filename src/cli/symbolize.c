@@ -60,8 +60,8 @@ static void set_lines(struct run *run, uint32_t location, const struct hp_symbol
                                    .system_name = system_name,
                                    .file = hp_profile_intern(profile, frames[i].file),
                                    .start_line = frames[i].start_line};
-    hp_profile_append_line(profile, &(struct hp_line){hp_profile_intern_function(profile, &function), frames[i].line,
-                                                      frames[i].column});
+    hp_profile_append_line(
+        profile, &(struct hp_line){hp_profile_intern_function(profile, &function), frames[i].line, frames[i].column});
   }
   profile->locations[location].first_line = first;
   profile->locations[location].line_count = (uint32_t)count;
@@ -75,7 +75,8 @@ static bool is_pseudo_file(const char *file) {
 
 static bool is_jitdump_file(const char *file) {
   const char *slash = strrchr(file, '/');
-  return slash != NULL && strncmp(slash, "/jit-", 5) == 0 && strlen(slash) > 10 && strcmp(slash + strlen(slash) - 5, ".dump") == 0;
+  return slash != NULL && strncmp(slash, "/jit-", 5) == 0 && strlen(slash) > 10 &&
+         strcmp(slash + strlen(slash) - 5, ".dump") == 0;
 }
 
 static void remember_tried(struct run *run, const char *path, const char *why) {
@@ -97,7 +98,8 @@ static struct hp_symbol_module *open_in_folder(struct run *run, const char *fold
   struct hp_symbol_module *module = NULL;
   const char *slash = strrchr(file, '/');
   if (file[0] == '/') module = try_open(run, hp_format("%s%s", folder, file), build_id);
-  if (module == NULL && slash != NULL && slash[1] != '\0') module = try_open(run, hp_format("%s%s", folder, slash), build_id);
+  if (module == NULL && slash != NULL && slash[1] != '\0')
+    module = try_open(run, hp_format("%s%s", folder, slash), build_id);
   if (module == NULL && strlen(build_id) > 2)
     module = try_open(run, hp_format("%s/.build-id/%.2s/%s", folder, build_id, build_id + 2), build_id);
   return module;
@@ -246,13 +248,13 @@ static void collect_places(struct run *run) {
   run->places = hp_alloc(profile->location_count * sizeof *run->places);
   for (size_t i = 0; i < profile->location_count; i++) {
     const struct hp_location *location = &profile->locations[i];
-    bool is_done = location->mapping == HP_NONE ? location->line_count != 0
-                                                : profile->mappings[location->mapping].has_functions && location->line_count != 0;
+    bool is_done = location->mapping == HP_NONE
+                       ? location->line_count != 0
+                       : profile->mappings[location->mapping].has_functions && location->line_count != 0;
     if (location->address == 0 || (is_done && !run->options->force)) continue;
     run->places[run->place_count++] = (struct place){(uint32_t)i, location->mapping, location->address};
   }
-  if (run->place_count != 0)
-    qsort_r(run->places, run->place_count, sizeof *run->places, compare_places, profile);
+  if (run->place_count != 0) qsort_r(run->places, run->place_count, sizeof *run->places, compare_places, profile);
 }
 
 static void resolve_group(struct run *run, const struct place *places, size_t count) {
@@ -273,7 +275,8 @@ void hp_symbolize(struct hp_profile *profile, const struct hp_symbolize_options 
   run.debug_path = hp_format(":.debug:/usr/lib/debug%s%s", folders != NULL ? ":" : "", folders != NULL ? folders : "");
   collect_places(&run);
   for (size_t from = 0, to; from < run.place_count; from = to) {
-    for (to = from + 1; to < run.place_count && same_binary(profile, run.places[from].mapping, run.places[to].mapping);) to++;
+    for (to = from + 1; to < run.place_count && same_binary(profile, run.places[from].mapping, run.places[to].mapping);)
+      to++;
     resolve_group(&run, run.places + from, to - from);
   }
   if (options->progress) fputs("\r\033[K", stderr);
@@ -300,7 +303,8 @@ void hp_symbolize_demangle(struct hp_profile *profile) {
 static bool lacks_lines(const struct hp_profile *profile) {
   for (size_t i = 0; i < profile->location_count; i++) {
     uint32_t mapping = profile->locations[i].mapping;
-    if (mapping != HP_NONE && !profile->mappings[mapping].has_functions && !profile->mappings[mapping].has_line_numbers) return true;
+    if (mapping != HP_NONE && !profile->mappings[mapping].has_functions && !profile->mappings[mapping].has_line_numbers)
+      return true;
   }
   return false;
 }

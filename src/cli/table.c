@@ -129,8 +129,7 @@ void hp_table_print(FILE *out, const struct hp_table *table) {
   hp_profile_header_print(out, table->profile);
   print_type(out, table);
   size_t count = rows_shown(table), all = rows_shown(&(struct hp_table){.report = table->report});
-  if (count < all)
-    fprintf(out, "Showing %zu of %zu %s (-n 0: all)\n", count, all, table->by_line ? "lines" : "functions");
+  if (count < all) fprintf(out, "Showing %zu of %zu %s (-n 0: all)\n", count, all, table->by_line ? "lines" : "functions");
   hp_table_print_rows(out, table);
 }
 
@@ -151,7 +150,8 @@ static void json_tree(struct hp_json *json, const struct hp_table *table, uint32
   size_t count;
   const uint32_t *callers = hp_report_callers(report, row, &count);
   hp_json_array(json, "callers");
-  for (size_t i = 0; i < count; i++) json_edge(json, table, report->edges[callers[i]].caller, report->edges[callers[i]].value);
+  for (size_t i = 0; i < count; i++)
+    json_edge(json, table, report->edges[callers[i]].caller, report->edges[callers[i]].value);
   hp_json_end(json, ']');
   const struct hp_report_edge *callees = hp_report_callees(report, row, &count);
   hp_json_array(json, "callees");

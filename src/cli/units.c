@@ -59,8 +59,7 @@ const char *hp_units_format_time(int64_t time_nanos, char out[HP_UNITS_MAX]) {
 
 const char *hp_units_format_duration(int64_t nanos, char out[HP_UNITS_MAX]) {
   int64_t seconds = nanos / 1000000000;
-  if (seconds < 60)
-    return hp_units_format(nanos, "nanoseconds", out);
+  if (seconds < 60) return hp_units_format(nanos, "nanoseconds", out);
   if (seconds < 3600)
     snprintf(out, HP_UNITS_MAX, "%" PRId64 "m%02" PRId64 "s", seconds / 60, seconds % 60);
   else if (seconds < 86400)

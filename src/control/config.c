@@ -42,19 +42,12 @@ bool hp_config_parse_size(const char *text, uint64_t max, uint64_t *out) {
   if (*text != 0) {
     switch (*text++) {
       case 'k':
-      case 'K':
-        shift = 10;
-        break;
+      case 'K': shift = 10; break;
       case 'm':
-      case 'M':
-        shift = 20;
-        break;
+      case 'M': shift = 20; break;
       case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      default:
-        return false;
+      case 'G': shift = 30; break;
+      default: return false;
     }
   }
   if (*text != 0 || value > max >> shift) return false;

@@ -93,55 +93,30 @@ void hp_log(enum hp_log_level level, const char *format, ...) {
 
 const char *hp_log_errno_text(int error) {
   switch (error < 0 ? -error : error) {
-    case EPERM:
-      return "Operation not permitted";
-    case ENOENT:
-      return "No such file or directory";
-    case EIO:
-      return "Input/output error";
-    case EBADF:
-      return "the program closed the file";
-    case EAGAIN:
-      return "Resource temporarily unavailable";
-    case ENOMEM:
-      return "Out of memory (HEAPPROF_MAX_MEMORY)";
-    case EACCES:
-      return "Permission denied";
-    case EBUSY:
-      return "Device or resource busy";
-    case EEXIST:
-      return "File exists";
-    case ENOTDIR:
-      return "Not a directory";
-    case EISDIR:
-      return "Is a directory";
-    case EINVAL:
-      return "Invalid argument";
-    case ENFILE:
-      return "Too many open files in system";
-    case EMFILE:
-      return "Too many open files";
-    case EFBIG:
-      return "File too large";
-    case ENOSPC:
-      return "No space left on device";
-    case EROFS:
-      return "Read-only file system";
-    case ENAMETOOLONG:
-      return "File name too long";
-    case ELOOP:
-      return "Too many levels of symbolic links";
-    case EDQUOT:
-      return "Disk quota exceeded";
-    case EBADMSG:
-      return "the profile failed its own check";
-    case ETXTBSY:
-      return "Text file busy";
-    case ENOSYS:
-      return "Function not implemented";
-    case EXDEV:
-      return "Invalid cross-device link";
-    default:
-      return NULL;
+    case EPERM: return "Operation not permitted";
+    case ENOENT: return "No such file or directory";
+    case EIO: return "Input/output error";
+    case EBADF: return "the program closed the file";
+    case EAGAIN: return "Resource temporarily unavailable";
+    case ENOMEM: return "Out of memory (HEAPPROF_MAX_MEMORY)";
+    case EACCES: return "Permission denied";
+    case EBUSY: return "Device or resource busy";
+    case EEXIST: return "File exists";
+    case ENOTDIR: return "Not a directory";
+    case EISDIR: return "Is a directory";
+    case EINVAL: return "Invalid argument";
+    case ENFILE: return "Too many open files in system";
+    case EMFILE: return "Too many open files";
+    case EFBIG: return "File too large";
+    case ENOSPC: return "No space left on device";
+    case EROFS: return "Read-only file system";
+    case ENAMETOOLONG: return "File name too long";
+    case ELOOP: return "Too many levels of symbolic links";
+    case EDQUOT: return "Disk quota exceeded";
+    case EBADMSG: return "the profile failed its own check";
+    case ETXTBSY: return "Text file busy";
+    case ENOSYS: return "Function not implemented";
+    case EXDEV: return "Invalid cross-device link";
+    default: return NULL;
   }
 }

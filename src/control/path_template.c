@@ -31,27 +31,13 @@ static void add_host_name(struct hp_text *text) {
 
 static void add_escape(struct hp_text *text, char letter, const struct hp_path_facts *facts) {
   switch (letter) {
-    case 'p':
-      hp_text_add(text, "%d", facts->pid);
-      break;
-    case 'n':
-      hp_text_add(text, "%llu", (unsigned long long)facts->dump_number);
-      break;
-    case 'e':
-      add_safe(text, facts->executable);
-      break;
-    case 'h':
-      add_host_name(text);
-      break;
-    case 't':
-      hp_text_add(text, "%lld", (long long)facts->unix_seconds);
-      break;
-    case '%':
-      hp_text_add_char(text, '%');
-      break;
-    default:
-      hp_text_add_char(text, '%');
-      hp_text_add_char(text, letter);
+    case 'p': hp_text_add(text, "%d", facts->pid); break;
+    case 'n': hp_text_add(text, "%llu", (unsigned long long)facts->dump_number); break;
+    case 'e': add_safe(text, facts->executable); break;
+    case 'h': add_host_name(text); break;
+    case 't': hp_text_add(text, "%lld", (long long)facts->unix_seconds); break;
+    case '%': hp_text_add_char(text, '%'); break;
+    default: hp_text_add_char(text, '%'); hp_text_add_char(text, letter);
   }
 }
 

@@ -21,8 +21,8 @@
 enum { PAGE_ENTRIES = 512, PAGES = 32768 };
 
 struct kept {
-  int64_t delta[2];         /* alloc objects and bytes in the last delta's reading (raw, before the reset's base) */
-  int64_t reset_base[2];    /* freed when reset: taken off both alloc columns */
+  int64_t delta[2];      /* alloc objects and bytes in the last delta's reading (raw, before the reset's base) */
+  int64_t reset_base[2]; /* freed when reset: taken off both alloc columns */
 };
 
 struct hp_aged_row {
@@ -82,8 +82,8 @@ static int64_t add_saturated(int64_t a, int64_t b) {
 static const struct {
   uint32_t below_seconds;
   const char *name;
-} age_buckets[] = {{1, "<1s"},          {10, "1s-10s"},       {60, "10s-1m"},          {600, "1m-10m"},
-                   {3600, "10m-1h"},    {6 * 3600, "1h-6h"},  {24 * 3600, "6h-1d"},    {UINT32_MAX, ">=1d"}};
+} age_buckets[] = {{1, "<1s"},       {10, "1s-10s"},      {60, "10s-1m"},       {600, "1m-10m"},
+                   {3600, "10m-1h"}, {6 * 3600, "1h-6h"}, {24 * 3600, "6h-1d"}, {UINT32_MAX, ">=1d"}};
 enum { AGE_BUCKETS = 8 };
 
 static uint32_t age_bucket(uint32_t seconds) {
@@ -93,7 +93,9 @@ static uint32_t age_bucket(uint32_t seconds) {
 }
 
 struct age_walk {
-  struct { int64_t objects, bytes; } (*sums)[AGE_BUCKETS]; /* [stack id] */
+  struct {
+    int64_t objects, bytes;
+  } (*sums)[AGE_BUCKETS]; /* [stack id] */
   uint32_t count;
   uint32_t now;
 };
@@ -223,10 +225,8 @@ static void stack_values(const struct hp_reading *reading, uint32_t id, enum hp_
 }
 
 static struct hp_row base_row(const struct hp_stack *s) {
-  return (struct hp_row){.pcs = s->pcs,
-                         .depth = s->depth,
-                         .epoch = hp_load_acquire(&s->closed_epoch),
-                         .stack = (uint8_t)row_stack(s)};
+  return (struct hp_row){
+      .pcs = s->pcs, .depth = s->depth, .epoch = hp_load_acquire(&s->closed_epoch), .stack = (uint8_t)row_stack(s)};
 }
 
 static bool is_zero(const int64_t v[HP_VALUES]) { return (v[0] | v[1] | v[2] | v[3]) == 0; }

@@ -13,9 +13,9 @@
 
 /* One moment: rounded counters by stack id. */
 struct hp_reading {
-  uint32_t count;                     /* of stacks */
-  int64_t (*values)[HP_VALUES];       /* [stack id] */
-  struct hp_aged_row *aged;           /* with the age label: live blocks by stack and age, see books.c; else NULL */
+  uint32_t count;               /* of stacks */
+  int64_t (*values)[HP_VALUES]; /* [stack id] */
+  struct hp_aged_row *aged;     /* with the age label: live blocks by stack and age, see books.c; else NULL */
   size_t aged_count;
   int64_t totals[HP_VALUES];
 };

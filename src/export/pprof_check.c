@@ -399,21 +399,17 @@ static int feed_number_field(struct hp_pprof_check *check, struct field *field) 
   uint64_t number;
   bool is_bad = false;
   switch (field->number) {
-    case PROFILE_DEFAULT_TYPE:
-      check->default_type = field->value;
-      return check_string(check, field->value);
+    case PROFILE_DEFAULT_TYPE: check->default_type = field->value; return check_string(check, field->value);
     case PROFILE_DROP_FRAMES:
     case PROFILE_KEEP_FRAMES:
-    case PROFILE_DOC_URL:
-      return check_string(check, field->value);
+    case PROFILE_DOC_URL: return check_string(check, field->value);
     case PROFILE_COMMENT:
       while (next_number(field, &number, &is_bad)) {
         int status = check_string(check, number);
         if (status != 0) return status;
       }
       return is_bad ? malformed(check, "comment") : 0;
-    default:
-      return 0;
+    default: return 0;
   }
 }
 
@@ -423,20 +419,13 @@ static int feed_field(struct hp_pprof_check *check, struct field *field) {
   if (!is_message) return feed_number_field(check, field);
   if (field->wire != WIRE_BYTES) return malformed(check, "profile");
   switch (field->number) {
-    case PROFILE_SAMPLE_TYPE:
-      return feed_sample_type(check, field->bytes);
-    case PROFILE_SAMPLE:
-      return feed_sample(check, field->bytes);
-    case PROFILE_MAPPING:
-      return feed_mapping(check, field->bytes);
-    case PROFILE_LOCATION:
-      return feed_location(check, field->bytes);
-    case PROFILE_FUNCTION:
-      return feed_function(check, field->bytes);
-    case PROFILE_STRING:
-      return feed_string(check, field->bytes);
-    default:
-      return feed_value_type(check, field->bytes, &check->period_name, &check->period_unit);
+    case PROFILE_SAMPLE_TYPE: return feed_sample_type(check, field->bytes);
+    case PROFILE_SAMPLE: return feed_sample(check, field->bytes);
+    case PROFILE_MAPPING: return feed_mapping(check, field->bytes);
+    case PROFILE_LOCATION: return feed_location(check, field->bytes);
+    case PROFILE_FUNCTION: return feed_function(check, field->bytes);
+    case PROFILE_STRING: return feed_string(check, field->bytes);
+    default: return feed_value_type(check, field->bytes, &check->period_name, &check->period_unit);
   }
 }
 

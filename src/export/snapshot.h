@@ -22,7 +22,7 @@ enum hp_row_stack {
 
 struct hp_label {
   const char *key;
-  const char *str;  /* NULL: numeric */
+  const char *str; /* NULL: numeric */
   int64_t num;
   const char *unit; /* of num, or NULL */
 };
@@ -30,8 +30,8 @@ struct hp_label {
 struct hp_row {
   const uintptr_t *pcs; /* return addresses, leaf first */
   uint32_t depth;
-  uint32_t epoch;       /* for hp_modules_find: 0 or the epoch at which the stack was closed */
-  uint8_t stack;        /* enum hp_row_stack */
+  uint32_t epoch; /* for hp_modules_find: 0 or the epoch at which the stack was closed */
+  uint8_t stack;  /* enum hp_row_stack */
   uint8_t label_count;
   const struct hp_label *labels;
   int64_t values[HP_VALUES];
@@ -42,10 +42,10 @@ enum hp_profile_kind { HP_KIND_FULL, HP_KIND_HEAP, HP_KIND_ALLOC, HP_KIND_DELTA,
 struct hp_snapshot {
   const struct hp_row *rows;
   size_t row_count;
-  enum hp_profile_kind kind;   /* alloc and delta: two columns (the first two values); the others four */
-  int64_t time_nanos;          /* wall clock */
+  enum hp_profile_kind kind; /* alloc and delta: two columns (the first two values); the others four */
+  int64_t time_nanos;        /* wall clock */
   int64_t duration_nanos;
-  int64_t period_bytes;        /* the sample rate */
+  int64_t period_bytes; /* the sample rate */
   const char *const *comments;
   size_t comment_count;
 };

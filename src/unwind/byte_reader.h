@@ -86,27 +86,16 @@ static inline uintptr_t hp_reader_pointer(struct hp_byte_reader *reader, uint8_t
     return 0;
   }
   switch (encoding & 0x0F) {
-    case 0x00:
-      return base + hp_reader_number(reader, sizeof(uintptr_t));
-    case 0x01:
-      return base + hp_reader_uleb(reader);
-    case 0x02:
-      return base + hp_reader_number(reader, 2);
-    case 0x03:
-      return base + hp_reader_number(reader, 4);
-    case 0x04:
-      return base + hp_reader_number(reader, 8);
-    case 0x09:
-      return base + (uintptr_t)hp_reader_sleb(reader);
-    case 0x0A:
-      return base + (uintptr_t)hp_reader_signed(reader, 2);
-    case 0x0B:
-      return base + (uintptr_t)hp_reader_signed(reader, 4);
-    case 0x0C:
-      return base + (uintptr_t)hp_reader_signed(reader, 8);
-    default:
-      reader->failed = true;
-      return 0;
+    case 0x00: return base + hp_reader_number(reader, sizeof(uintptr_t));
+    case 0x01: return base + hp_reader_uleb(reader);
+    case 0x02: return base + hp_reader_number(reader, 2);
+    case 0x03: return base + hp_reader_number(reader, 4);
+    case 0x04: return base + hp_reader_number(reader, 8);
+    case 0x09: return base + (uintptr_t)hp_reader_sleb(reader);
+    case 0x0A: return base + (uintptr_t)hp_reader_signed(reader, 2);
+    case 0x0B: return base + (uintptr_t)hp_reader_signed(reader, 4);
+    case 0x0C: return base + (uintptr_t)hp_reader_signed(reader, 8);
+    default: reader->failed = true; return 0;
   }
 }
 

@@ -59,25 +59,17 @@ static bool parse_augmentation(struct hp_byte_reader *reader, const uint8_t *let
   reader->at += size;
   for (letters++; *letters != 0; letters++) {
     switch (*letters) {
-      case 'R':
-        out->pointer_encoding = hp_reader_u8(&data);
-        break;
-      case 'L':
-        hp_reader_u8(&data);
-        break;
+      case 'R': out->pointer_encoding = hp_reader_u8(&data); break;
+      case 'L': hp_reader_u8(&data); break;
       case 'P': {
         uint8_t encoding = hp_reader_u8(&data);
         hp_reader_pointer(&data, encoding, 1); /* only passed over */
         break;
       }
-      case 'S':
-        out->is_signal_frame = true;
-        break;
+      case 'S': out->is_signal_frame = true; break;
       case 'B':
-      case 'G':
-        break; /* aarch64: signed with the other key, tagged memory */
-      default:
-        return !data.failed; /* unknown letters come last: their data is behind what we read */
+      case 'G': break;              /* aarch64: signed with the other key, tagged memory */
+      default: return !data.failed; /* unknown letters come last: their data is behind what we read */
     }
   }
   return !data.failed;
@@ -265,41 +257,26 @@ static bool advance(struct cfi_machine *machine, uint64_t factored) {
 static void run_extended(struct cfi_machine *machine, uint8_t operation, struct hp_byte_reader *reader) {
   uint64_t reg;
   switch (operation) {
-    case 0x00:
-      break; /* nop */
+    case 0x00: break; /* nop */
     case 0x05:
       reg = hp_reader_uleb(reader);
       set_offset_rule(machine, reg, HP_CFI_OFFSET, (int64_t)hp_reader_uleb(reader), reader);
       break;
-    case 0x06:
-      restore_rule(machine, hp_reader_uleb(reader), reader);
-      break;
-    case 0x07:
-      set_rule(machine, hp_reader_uleb(reader), HP_CFI_UNDEFINED, 0, reader);
-      break;
-    case 0x08:
-      set_rule(machine, hp_reader_uleb(reader), HP_CFI_SAME, 0, reader);
-      break;
+    case 0x06: restore_rule(machine, hp_reader_uleb(reader), reader); break;
+    case 0x07: set_rule(machine, hp_reader_uleb(reader), HP_CFI_UNDEFINED, 0, reader); break;
+    case 0x08: set_rule(machine, hp_reader_uleb(reader), HP_CFI_SAME, 0, reader); break;
     case 0x09:
       reg = hp_reader_uleb(reader);
       set_rule(machine, reg, HP_CFI_REGISTER, (int64_t)hp_reader_uleb(reader), reader);
       break;
-    case 0x0A:
-      remember_state(machine, reader);
-      break;
-    case 0x0B:
-      restore_state(machine, reader);
-      break;
+    case 0x0A: remember_state(machine, reader); break;
+    case 0x0B: restore_state(machine, reader); break;
     case 0x0C:
       reg = hp_reader_uleb(reader);
       set_cfa(machine, reg, (int64_t)hp_reader_uleb(reader), reader);
       break;
-    case 0x0D:
-      set_cfa(machine, hp_reader_uleb(reader), machine->row->cfa_value, reader);
-      break;
-    case 0x0E:
-      set_cfa(machine, machine->row->cfa_reg, (int64_t)hp_reader_uleb(reader), reader);
-      break;
+    case 0x0D: set_cfa(machine, hp_reader_uleb(reader), machine->row->cfa_value, reader); break;
+    case 0x0E: set_cfa(machine, machine->row->cfa_reg, (int64_t)hp_reader_uleb(reader), reader); break;
     case 0x0F: {
       int64_t place = take_expression(machine, reader);
       machine->row->cfa_is_expression = true;
@@ -336,11 +313,8 @@ static void run_extended(struct cfi_machine *machine, uint8_t operation, struct 
       reg = hp_reader_uleb(reader);
       set_rule(machine, reg, HP_CFI_VAL_EXPRESSION, take_expression(machine, reader), reader);
       break;
-    case 0x2D:
-      break; /* aarch64: the return address changes its signature, which is stripped anyway */
-    case 0x2E:
-      hp_reader_uleb(reader);
-      break; /* GNU_args_size: for landing pads only */
+    case 0x2D: break; /* aarch64: the return address changes its signature, which is stripped anyway */
+    case 0x2E: hp_reader_uleb(reader); break; /* GNU_args_size: for landing pads only */
     case 0x2F: {
       reg = hp_reader_uleb(reader);
       uint64_t offset = hp_reader_uleb(reader);
@@ -350,8 +324,7 @@ static void run_extended(struct cfi_machine *machine, uint8_t operation, struct 
         set_offset_rule(machine, reg, HP_CFI_OFFSET, -(int64_t)offset, reader);
       break;
     }
-    default:
-      reader->failed = true;
+    default: reader->failed = true;
   }
 }
 
@@ -364,15 +337,9 @@ static bool run_program(struct cfi_machine *machine, struct hp_byte_reader progr
     uint8_t operand = byte & 0x3F;
     bool goes_on = true;
     switch (byte >> 6) {
-      case 1:
-        goes_on = advance(machine, operand);
-        break;
-      case 2:
-        set_offset_rule(machine, operand, HP_CFI_OFFSET, (int64_t)hp_reader_uleb(reader), reader);
-        break;
-      case 3:
-        restore_rule(machine, operand, reader);
-        break;
+      case 1: goes_on = advance(machine, operand); break;
+      case 2: set_offset_rule(machine, operand, HP_CFI_OFFSET, (int64_t)hp_reader_uleb(reader), reader); break;
+      case 3: restore_rule(machine, operand, reader); break;
       default:
         switch (operand) {
           case 0x01: { /* set_loc */
@@ -381,17 +348,10 @@ static bool run_program(struct cfi_machine *machine, struct hp_byte_reader progr
             if (goes_on) machine->location = next;
             break;
           }
-          case 0x02:
-            goes_on = advance(machine, hp_reader_u8(reader));
-            break;
-          case 0x03:
-            goes_on = advance(machine, hp_reader_number(reader, 2));
-            break;
-          case 0x04:
-            goes_on = advance(machine, hp_reader_u32(reader));
-            break;
-          default:
-            run_extended(machine, operand, reader);
+          case 0x02: goes_on = advance(machine, hp_reader_u8(reader)); break;
+          case 0x03: goes_on = advance(machine, hp_reader_number(reader, 2)); break;
+          case 0x04: goes_on = advance(machine, hp_reader_u32(reader)); break;
+          default: run_extended(machine, operand, reader);
         }
     }
     if (reader->failed) return false;

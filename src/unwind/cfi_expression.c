@@ -65,61 +65,30 @@ static bool calculate(uint8_t operation, uint64_t left, uint64_t right, uint64_t
   int64_t a = (int64_t)left;
   int64_t b = (int64_t)right;
   switch (operation) {
-    case 0x1A:
-      *out = left & right;
-      break;
+    case 0x1A: *out = left & right; break;
     case 0x1B:
       if (b == 0 || (a == INT64_MIN && b == -1)) return false;
       *out = (uint64_t)(a / b);
       break;
-    case 0x1C:
-      *out = left - right;
-      break;
+    case 0x1C: *out = left - right; break;
     case 0x1D:
       if (right == 0) return false;
       *out = left % right;
       break;
-    case 0x1E:
-      *out = left * right;
-      break;
-    case 0x21:
-      *out = left | right;
-      break;
-    case 0x22:
-      *out = left + right;
-      break;
-    case 0x24:
-      *out = right < 64 ? left << right : 0;
-      break;
-    case 0x25:
-      *out = right < 64 ? left >> right : 0;
-      break;
-    case 0x26:
-      *out = (uint64_t)(a >> (right < 63 ? right : 63));
-      break;
-    case 0x27:
-      *out = left ^ right;
-      break;
-    case 0x29:
-      *out = a == b;
-      break;
-    case 0x2A:
-      *out = a >= b;
-      break;
-    case 0x2B:
-      *out = a > b;
-      break;
-    case 0x2C:
-      *out = a <= b;
-      break;
-    case 0x2D:
-      *out = a < b;
-      break;
-    case 0x2E:
-      *out = a != b;
-      break;
-    default:
-      return false;
+    case 0x1E: *out = left * right; break;
+    case 0x21: *out = left | right; break;
+    case 0x22: *out = left + right; break;
+    case 0x24: *out = right < 64 ? left << right : 0; break;
+    case 0x25: *out = right < 64 ? left >> right : 0; break;
+    case 0x26: *out = (uint64_t)(a >> (right < 63 ? right : 63)); break;
+    case 0x27: *out = left ^ right; break;
+    case 0x29: *out = a == b; break;
+    case 0x2A: *out = a >= b; break;
+    case 0x2B: *out = a > b; break;
+    case 0x2C: *out = a <= b; break;
+    case 0x2D: *out = a < b; break;
+    case 0x2E: *out = a != b; break;
+    default: return false;
   }
   return true;
 }
@@ -161,18 +130,13 @@ static bool run_stack(struct expression_machine *machine, uint8_t operation) {
   unsigned depth = machine->depth;
   unsigned place = 0; /* of the copied value, from the top */
   switch (operation) {
-    case 0x12:
-      break;
+    case 0x12: break;
     case 0x13:
       if (depth == 0) return false;
       machine->depth--;
       return true;
-    case 0x14:
-      place = 1;
-      break;
-    case 0x15:
-      place = hp_reader_u8(&machine->reader);
-      break;
+    case 0x14: place = 1; break;
+    case 0x15: place = hp_reader_u8(&machine->reader); break;
     default: {
       unsigned n = operation == 0x16 ? 2 : 3; /* swap, rot: the top goes below the others */
       if (depth < n) return false;
@@ -204,55 +168,37 @@ static bool run_operation(struct expression_machine *machine, uint8_t operation)
   if (operation >= 0x30 && operation <= 0x4F) return push_constant(machine, operation - 0x30u);
   if (operation >= 0x70 && operation <= 0x8F) return push_register(machine, operation - 0x70u, hp_reader_sleb(reader));
   switch (operation) {
-    case 0x03:
-      return push_constant(machine, hp_reader_number(reader, 8));
-    case 0x06:
-      return dereference(machine, sizeof(uintptr_t));
-    case 0x08:
-      return push_constant(machine, hp_reader_number(reader, 1));
-    case 0x09:
-      return push_constant(machine, (uint64_t)hp_reader_signed(reader, 1));
-    case 0x0A:
-      return push_constant(machine, hp_reader_number(reader, 2));
-    case 0x0B:
-      return push_constant(machine, (uint64_t)hp_reader_signed(reader, 2));
-    case 0x0C:
-      return push_constant(machine, hp_reader_number(reader, 4));
-    case 0x0D:
-      return push_constant(machine, (uint64_t)hp_reader_signed(reader, 4));
+    case 0x03: return push_constant(machine, hp_reader_number(reader, 8));
+    case 0x06: return dereference(machine, sizeof(uintptr_t));
+    case 0x08: return push_constant(machine, hp_reader_number(reader, 1));
+    case 0x09: return push_constant(machine, (uint64_t)hp_reader_signed(reader, 1));
+    case 0x0A: return push_constant(machine, hp_reader_number(reader, 2));
+    case 0x0B: return push_constant(machine, (uint64_t)hp_reader_signed(reader, 2));
+    case 0x0C: return push_constant(machine, hp_reader_number(reader, 4));
+    case 0x0D: return push_constant(machine, (uint64_t)hp_reader_signed(reader, 4));
     case 0x0E:
-    case 0x0F:
-      return push_constant(machine, hp_reader_number(reader, 8));
-    case 0x10:
-      return push_constant(machine, hp_reader_uleb(reader));
-    case 0x11:
-      return push_constant(machine, (uint64_t)hp_reader_sleb(reader));
+    case 0x0F: return push_constant(machine, hp_reader_number(reader, 8));
+    case 0x10: return push_constant(machine, hp_reader_uleb(reader));
+    case 0x11: return push_constant(machine, (uint64_t)hp_reader_sleb(reader));
     case 0x12:
     case 0x13:
     case 0x14:
     case 0x15:
     case 0x16:
-    case 0x17:
-      return run_stack(machine, operation);
+    case 0x17: return run_stack(machine, operation);
     case 0x19:
     case 0x1F:
     case 0x20:
-    case 0x23:
-      return run_unary(machine, operation);
-    case 0x28:
-      return run_branch(machine, true);
-    case 0x2F:
-      return run_branch(machine, false);
+    case 0x23: return run_unary(machine, operation);
+    case 0x28: return run_branch(machine, true);
+    case 0x2F: return run_branch(machine, false);
     case 0x92: {
       uint64_t reg = hp_reader_uleb(reader);
       return push_register(machine, reg, hp_reader_sleb(reader));
     }
-    case 0x94:
-      return dereference(machine, hp_reader_u8(reader));
-    case 0x96:
-      return true; /* nop */
-    default:
-      return run_binary(machine, operation);
+    case 0x94: return dereference(machine, hp_reader_u8(reader));
+    case 0x96: return true; /* nop */
+    default: return run_binary(machine, operation);
   }
 }
 

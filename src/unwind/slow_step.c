@@ -38,24 +38,16 @@ static bool recover(const struct step *step, unsigned reg, uintptr_t *out) {
   uintptr_t place;
   switch ((enum hp_cfi_kind)row->kind[reg]) {
     case HP_CFI_UNSPECIFIED:
-    case HP_CFI_SAME:
-      *out = step->old->value[reg];
-      return (step->old->known >> reg & 1) != 0;
-    case HP_CFI_UNDEFINED:
-      return false;
-    case HP_CFI_OFFSET:
-      return hp_stack_read(step->range, step->cfa + (uintptr_t)(intptr_t)value, out);
-    case HP_CFI_VAL_OFFSET:
-      *out = step->cfa + (uintptr_t)(intptr_t)value;
-      return true;
+    case HP_CFI_SAME: *out = step->old->value[reg]; return (step->old->known >> reg & 1) != 0;
+    case HP_CFI_UNDEFINED: return false;
+    case HP_CFI_OFFSET: return hp_stack_read(step->range, step->cfa + (uintptr_t)(intptr_t)value, out);
+    case HP_CFI_VAL_OFFSET: *out = step->cfa + (uintptr_t)(intptr_t)value; return true;
     case HP_CFI_REGISTER:
       if (value < 0 || value >= HP_REG_COUNT || (step->old->known >> value & 1) == 0) return false;
       *out = step->old->value[value];
       return true;
-    case HP_CFI_EXPRESSION:
-      return evaluate(step, value, &cfa, &place) && hp_stack_read(step->range, place, out);
-    case HP_CFI_VAL_EXPRESSION:
-      return evaluate(step, value, &cfa, out);
+    case HP_CFI_EXPRESSION: return evaluate(step, value, &cfa, &place) && hp_stack_read(step->range, place, out);
+    case HP_CFI_VAL_EXPRESSION: return evaluate(step, value, &cfa, out);
   }
   return false;
 }

@@ -33,13 +33,9 @@ static bool step_by_rule(struct hp_walk *walk, uint64_t rule) {
   uintptr_t fp = walk->fp;
   switch (hp_rule_kind(rule)) {
     case HP_RULE_SP:
-    case HP_RULE_SP_OWN:
-      cfa = walk->sp + distance;
-      break;
+    case HP_RULE_SP_OWN: cfa = walk->sp + distance; break;
     case HP_RULE_FP:
-    case HP_RULE_FP_OWN:
-      cfa = walk->fp + distance;
-      break;
+    case HP_RULE_FP_OWN: cfa = walk->fp + distance; break;
     case HP_RULE_FP_MEMORY:
       if (walk->fp < walk->sp || !read_word(walk, walk->fp - distance, &cfa) || !read_word(walk, walk->fp, &fp))
         return false;

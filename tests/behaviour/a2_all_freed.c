@@ -32,6 +32,7 @@ int main(void) {
   for (int i = 0; i < BLOCKS; i++) free(blocks[i]);
   uint64_t after = stats_now().metadata_bytes;
   CHECK(full >= empty + BLOCKS * 32ul, "%lu of metadata for %d records", (unsigned long)(full - empty), BLOCKS);
-  CHECK(after - empty < (full - empty) / 4, "%lu stay of %lu", (unsigned long)(after - empty), (unsigned long)(full - empty));
+  CHECK(after - empty < (full - empty) / 4, "%lu stay of %lu", (unsigned long)(after - empty),
+        (unsigned long)(full - empty));
   return 0;
 }

@@ -19,7 +19,10 @@ static void *body(void *argument) {
   return argument;
 }
 
-NOINLINE static void *old_block(void) { void *volatile p = malloc(1000); return p; }
+NOINLINE static void *old_block(void) {
+  void *volatile p = malloc(1000);
+  return p;
+}
 
 int main(void) {
   static pthread_t threads[THREADS];
@@ -50,7 +53,8 @@ int main(void) {
   heapprof_set_sample_rate(1 << 30);
   for (int i = 0; i < 5000; i++) free(old[i]);
   now = stats_now();
-  CHECK(now.live_samples <= empty.live_samples + 5, "%lu records stay", (unsigned long)(now.live_samples - empty.live_samples));
+  CHECK(now.live_samples <= empty.live_samples + 5, "%lu records stay",
+        (unsigned long)(now.live_samples - empty.live_samples));
   CHECK_EQUAL(now.missed_frees, 0);
   return 0;
 }

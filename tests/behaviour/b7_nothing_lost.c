@@ -6,9 +6,18 @@
 enum { BLOCKS = 100 };
 static void *blocks[BLOCKS];
 
-NOINLINE static void *limited_site(void) { void *volatile p = malloc(10); return p; }
-NOINLINE static void *new_site(void) { void *volatile p = malloc(20); return p; }
-NOINLINE static void *blind_site(void) { void *volatile p = malloc(30); return p; }
+NOINLINE static void *limited_site(void) {
+  void *volatile p = malloc(10);
+  return p;
+}
+NOINLINE static void *new_site(void) {
+  void *volatile p = malloc(20);
+  return p;
+}
+NOINLINE static void *blind_site(void) {
+  void *volatile p = malloc(30);
+  return p;
+}
 
 int main(int argc, char **argv) {
   (void)argc;

@@ -12,7 +12,8 @@ NOINLINE static void *deep(int n) {
 
 /* push rbp; mov rbp, rsp; mov rdi, 22; call rax; pop rbp; ret - code nobody has unwind tables for. */
 static void *generated_call(void *function) {
-  unsigned char code[] = {0x55, 0x48, 0x89, 0xE5, 0x48, 0xC7, 0xC7, 22, 0, 0, 0, 0x48, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xD0, 0x5D, 0xC3};
+  unsigned char code[] = {0x55, 0x48, 0x89, 0xE5, 0x48, 0xC7, 0xC7, 22, 0,    0,    0,    0x48, 0xB8,
+                          0,    0,    0,    0,    0,    0,    0,    0,  0xFF, 0xD0, 0x5D, 0xC3};
   char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   memcpy(&code[13], &function, sizeof function);
   memcpy(page, code, sizeof code);

@@ -22,20 +22,20 @@
 #define NOINLINE __attribute__((noinline, noclone))
 
 /* No assert(): the scenario must not allocate where it did not mean to. */
-#define CHECK(condition, ...)                                             \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      dprintf(1, "%s:%d: %s: ", __FILE__, __LINE__, #condition);          \
-      dprintf(1, __VA_ARGS__);                                            \
-      dprintf(1, "\n");                                                   \
-      _exit(1);                                                           \
-    }                                                                     \
+#define CHECK(condition, ...)                                    \
+  do {                                                           \
+    if (!(condition)) {                                          \
+      dprintf(1, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
+      dprintf(1, __VA_ARGS__);                                   \
+      dprintf(1, "\n");                                          \
+      _exit(1);                                                  \
+    }                                                            \
   } while (0)
 
-#define CHECK_EQUAL(got, want)                                                                                  \
-  do {                                                                                                          \
-    long long got_ = (long long)(got), want_ = (long long)(want);                                               \
-    CHECK(got_ == want_, "got %lld, want %lld", got_, want_);                                                   \
+#define CHECK_EQUAL(got, want)                                    \
+  do {                                                            \
+    long long got_ = (long long)(got), want_ = (long long)(want); \
+    CHECK(got_ == want_, "got %lld, want %lld", got_, want_);     \
   } while (0)
 
 /* HEAPPROF_LONG=1: the full size of a scenario instead of the one for every day. */

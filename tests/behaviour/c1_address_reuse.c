@@ -33,7 +33,8 @@ int main(void) {
   for (int i = 0; i < 16; i++) free(slots[i]);
   struct heapprof_stats after = stats_now();
   CHECK(after.samples - before.samples >= (uint64_t)pairs * THREADS, "%lu samples", (unsigned long)after.samples);
-  CHECK(after.live_samples <= before.live_samples + THREADS, "%lu live", (unsigned long)(after.live_samples - before.live_samples));
+  CHECK(after.live_samples <= before.live_samples + THREADS, "%lu live",
+        (unsigned long)(after.live_samples - before.live_samples));
   CHECK_EQUAL(after.missed_frees, 0);
 
   /* And looked at directly, at each real free. */

@@ -7,7 +7,8 @@
 
 static struct heapprof_stats base;
 
-static void expect(const char *what, int64_t live_blocks, int64_t live_bytes, int64_t allocated_blocks, int64_t allocated_bytes) {
+static void expect(const char *what, int64_t live_blocks, int64_t live_bytes, int64_t allocated_blocks,
+                   int64_t allocated_bytes) {
   struct heapprof_stats s = stats_now();
   CHECK((int64_t)(s.inuse_objects_estimate - base.inuse_objects_estimate) == live_blocks &&
             (int64_t)(s.inuse_bytes_estimate - base.inuse_bytes_estimate) == live_bytes &&
@@ -15,12 +16,20 @@ static void expect(const char *what, int64_t live_blocks, int64_t live_bytes, in
             (int64_t)(s.alloc_bytes_estimate - base.alloc_bytes_estimate) == allocated_bytes &&
             (int64_t)(s.live_samples - base.live_samples) == live_blocks,
         "%s: live %ld blocks %ld bytes, allocated %ld blocks %ld bytes", what,
-        (long)(s.inuse_objects_estimate - base.inuse_objects_estimate), (long)(s.inuse_bytes_estimate - base.inuse_bytes_estimate),
-        (long)(s.alloc_objects_estimate - base.alloc_objects_estimate), (long)(s.alloc_bytes_estimate - base.alloc_bytes_estimate));
+        (long)(s.inuse_objects_estimate - base.inuse_objects_estimate),
+        (long)(s.inuse_bytes_estimate - base.inuse_bytes_estimate),
+        (long)(s.alloc_objects_estimate - base.alloc_objects_estimate),
+        (long)(s.alloc_bytes_estimate - base.alloc_bytes_estimate));
 }
 
-NOINLINE static void *first_site(size_t n) { void *volatile p = malloc(n); return p; }
-NOINLINE static void *second_site(void *old, size_t n) { void *volatile p = realloc(old, n); return p; }
+NOINLINE static void *first_site(size_t n) {
+  void *volatile p = malloc(n);
+  return p;
+}
+NOINLINE static void *second_site(void *old, size_t n) {
+  void *volatile p = realloc(old, n);
+  return p;
+}
 
 int main(int argc, char **argv) {
   (void)argc;

@@ -2,8 +2,14 @@
  * C4: a record found under a new block's address is a missed free: closed, counted, the sums as if it had been freed. */
 #include "behaviour.h"
 
-NOINLINE static void report_here(const void *p, size_t n) { heapprof_report_alloc(p, n); __asm__ volatile(""); }
-NOINLINE static void report_there(const void *p, size_t n) { heapprof_report_alloc(p, n); __asm__ volatile(""); }
+NOINLINE static void report_here(const void *p, size_t n) {
+  heapprof_report_alloc(p, n);
+  __asm__ volatile("");
+}
+NOINLINE static void report_there(const void *p, size_t n) {
+  heapprof_report_alloc(p, n);
+  __asm__ volatile("");
+}
 
 int main(int argc, char **argv) {
   (void)argc;

@@ -36,7 +36,8 @@ int main(void) {
   CHECK(stats_now().live_samples >= live + 1000, "the blocks of a thread that has gone");
   pthread_create(&thread, NULL, release, NULL);
   pthread_join(thread, NULL);
-  CHECK(stats_now().live_samples <= live + 2, "freed by another thread: %lu left", (unsigned long)(stats_now().live_samples - live));
+  CHECK(stats_now().live_samples <= live + 2, "freed by another thread: %lu left",
+        (unsigned long)(stats_now().live_samples - live));
   CHECK_EQUAL(stats_now().missed_frees, 0);
   return 0;
 }

@@ -3,7 +3,10 @@
  * events. */
 #include "behaviour.h"
 
-NOINLINE static void *five(void) { void *volatile p = malloc(200); return p; }
+NOINLINE static void *five(void) {
+  void *volatile p = malloc(200);
+  return p;
+}
 NOINLINE static int recurse(int n, void **out) {
   if (n == 0) {
     *out = malloc(5);
@@ -57,13 +60,15 @@ int main(int argc, char **argv) {
   CHECK_EQUAL(dump_to(argv[1], "one"), 0);
   struct heapprof_stats c = stats_now();
   CHECK_EQUAL(c.dumps, 1);
-  CHECK(c.dump_nanos_min == c.dump_nanos_max && c.dump_nanos_max == c.dump_nanos_total && c.dump_nanos_min > 0, "times of one dump");
+  CHECK(c.dump_nanos_min == c.dump_nanos_max && c.dump_nanos_max == c.dump_nanos_total && c.dump_nanos_min > 0,
+        "times of one dump");
   CHECK_EQUAL(dump_to(argv[1], "nowhere/x"), -ENOENT);
   CHECK_EQUAL(dump_to(argv[1], "two"), 0);
   struct heapprof_stats d = stats_now();
   CHECK_EQUAL(d.dumps, 2);
   CHECK_EQUAL(d.dumps_failed, 1);
-  CHECK(d.dump_nanos_min <= d.dump_nanos_max && d.dump_nanos_min + d.dump_nanos_max == d.dump_nanos_total, "times of two dumps");
+  CHECK(d.dump_nanos_min <= d.dump_nanos_max && d.dump_nanos_min + d.dump_nanos_max == d.dump_nanos_total,
+        "times of two dumps");
   free(lost), free(reentrant), free(unrecorded), free(unstacked), free(deep);
   for (int i = 1; i < 5; i++) free(kept[i]);
   CHECK_EQUAL(stats_now().live_samples, a.live_samples);

@@ -7,8 +7,14 @@ enum { BEFORE = 77, DURING = 123, THREADS = 8 };
 static void *before[BEFORE], *during[DURING];
 static long pairs;
 
-NOINLINE static void *old_site(void) { void *volatile p = malloc(10); return p; }
-NOINLINE static void *new_site(void) { void *volatile p = malloc(10); return p; }
+NOINLINE static void *old_site(void) {
+  void *volatile p = malloc(10);
+  return p;
+}
+NOINLINE static void *new_site(void) {
+  void *volatile p = malloc(10);
+  return p;
+}
 
 static void *churn(void *argument) {
   (void)argument;

@@ -5,7 +5,10 @@
 enum { THREADS = 4, EACH = 25 };
 static void *blocks[THREADS][EACH];
 
-NOINLINE static void *counted_site(void) { void *volatile p = malloc(40); return p; }
+NOINLINE static void *counted_site(void) {
+  void *volatile p = malloc(40);
+  return p;
+}
 
 static void *body(void *argument) {
   intptr_t t = (intptr_t)argument;

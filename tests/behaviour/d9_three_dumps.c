@@ -2,9 +2,18 @@
  * D9: of dumps in a row each stands for itself: no index of one file is meant in another. */
 #include "behaviour.h"
 
-NOINLINE static void *site_one(void) { void *volatile p = malloc(100); return p; }
-NOINLINE static void *site_two(void) { void *volatile p = malloc(200); return p; }
-NOINLINE static void *site_three(void) { void *volatile p = malloc(300); return p; }
+NOINLINE static void *site_one(void) {
+  void *volatile p = malloc(100);
+  return p;
+}
+NOINLINE static void *site_two(void) {
+  void *volatile p = malloc(200);
+  return p;
+}
+NOINLINE static void *site_three(void) {
+  void *volatile p = malloc(300);
+  return p;
+}
 
 int main(int argc, char **argv) {
   (void)argc;

@@ -2,8 +2,14 @@
  * E1, E2: one reading as full, heap and alloc: a row of each sort. HEAPPROF_KIND=full,heap,alloc,delta. */
 #include "behaviour.h"
 
-NOINLINE static void *gone_site(void) { void *volatile p = malloc(16); return p; }
-NOINLINE static void *kept_site(void) { void *volatile p = malloc(16); return p; }
+NOINLINE static void *gone_site(void) {
+  void *volatile p = malloc(16);
+  return p;
+}
+NOINLINE static void *kept_site(void) {
+  void *volatile p = malloc(16);
+  return p;
+}
 
 int main(int argc, char **argv) {
   (void)argc;

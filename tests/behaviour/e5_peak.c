@@ -7,8 +7,14 @@ enum { BLOCKS = 1000, SIZE = 10000, THREADS = 4 };
 static void *blocks[BLOCKS];
 static pthread_barrier_t barrier;
 
-NOINLINE static void *rising_site(void) { void *volatile p = malloc(SIZE); return p; }
-NOINLINE static void *later_site(void) { void *volatile p = malloc(SIZE); return p; }
+NOINLINE static void *rising_site(void) {
+  void *volatile p = malloc(SIZE);
+  return p;
+}
+NOINLINE static void *later_site(void) {
+  void *volatile p = malloc(SIZE);
+  return p;
+}
 
 static void *share(void *argument) {
   intptr_t t = (intptr_t)argument;

@@ -7,7 +7,10 @@
 enum { THREADS = 3, EACH = 200 };
 static void *blocks[THREADS][EACH];
 
-NOINLINE static void *labelled_site(size_t n) { void *volatile p = malloc(n); return p; }
+NOINLINE static void *labelled_site(size_t n) {
+  void *volatile p = malloc(n);
+  return p;
+}
 
 static void *body(void *argument) {
   intptr_t t = (intptr_t)argument;

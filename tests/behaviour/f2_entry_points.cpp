@@ -10,11 +10,11 @@
 
 #include "heapprof.h"
 
-#define CALL(name, expression)                                     \
-  extern "C" __attribute__((noinline, noclone)) void *name(void);  \
-  extern "C" void *name(void) {                                    \
-    void *volatile p = (expression);                               \
-    return p;                                                      \
+#define CALL(name, expression)                                    \
+  extern "C" __attribute__((noinline, noclone)) void *name(void); \
+  extern "C" void *name(void) {                                   \
+    void *volatile p = (expression);                              \
+    return p;                                                     \
   }
 
 static void *posix_aligned(size_t alignment, size_t size) __attribute__((always_inline));
@@ -53,10 +53,25 @@ extern "C" void call_report(void) {
   asm volatile("");
 }
 
-static void *(*const calls[])(void) = {
-    call_malloc, call_calloc, call_realloc, call_reallocarray, call_posix_memalign, call_aligned_alloc, call_memalign, call_valloc,
-    call_pvalloc, call_strdup, call_new, call_new_array, call_new_nothrow, call_new_array_nothrow, call_new_aligned,
-    call_new_array_aligned, call_new_aligned_nothrow, call_new_array_aligned_nothrow, call_new_expression};
+static void *(*const calls[])(void) = {call_malloc,
+                                       call_calloc,
+                                       call_realloc,
+                                       call_reallocarray,
+                                       call_posix_memalign,
+                                       call_aligned_alloc,
+                                       call_memalign,
+                                       call_valloc,
+                                       call_pvalloc,
+                                       call_strdup,
+                                       call_new,
+                                       call_new_array,
+                                       call_new_nothrow,
+                                       call_new_array_nothrow,
+                                       call_new_aligned,
+                                       call_new_array_aligned,
+                                       call_new_aligned_nothrow,
+                                       call_new_array_aligned_nothrow,
+                                       call_new_expression};
 
 int main(int, char **argv) {
   char path[4096];

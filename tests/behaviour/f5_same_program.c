@@ -4,9 +4,15 @@
 
 static void *blocks[300];
 
-NOINLINE static void *static_function(int i) { void *volatile p = malloc(1000 + (size_t)i % 2); return p; }
+NOINLINE static void *static_function(int i) {
+  void *volatile p = malloc(1000 + (size_t)i % 2);
+  return p;
+}
 NOINLINE void *global_function(int i);
-void *global_function(int i) { void *volatile p = static_function(i); return p; }
+void *global_function(int i) {
+  void *volatile p = static_function(i);
+  return p;
+}
 
 int main(int argc, char **argv) {
   (void)argc;

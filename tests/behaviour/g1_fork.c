@@ -11,8 +11,14 @@ enum { LIVE = 1000, FREED = 400, BUSY = 4 };
 static void *live[LIVE];
 static int stop; /* atomic */
 
-NOINLINE static void *parent_site(void) { void *volatile p = malloc(50); return p; }
-NOINLINE static void *child_site(void) { void *volatile p = malloc(60); return p; }
+NOINLINE static void *parent_site(void) {
+  void *volatile p = malloc(50);
+  return p;
+}
+NOINLINE static void *child_site(void) {
+  void *volatile p = malloc(60);
+  return p;
+}
 
 static void *busy(void *argument) {
   uint64_t state = (uint64_t)(intptr_t)argument;

@@ -18,7 +18,10 @@ __attribute__((destructor(101))) static void very_late(void) {
 
 static void at_exit(void) { free(malloc(77)); }
 
-NOINLINE static void *last_words(void) { void *volatile p = malloc(4321); return p; }
+NOINLINE static void *last_words(void) {
+  void *volatile p = malloc(4321);
+  return p;
+}
 
 int main(int argc, char **argv) {
   const char *how = argc > 2 ? argv[2] : "return";

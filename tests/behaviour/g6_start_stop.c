@@ -5,8 +5,14 @@
 enum { THREADS = 6, KEPT = 100 };
 static const char *folder;
 
-NOINLINE static void *seen(void) { void *volatile p = malloc(64); return p; }
-NOINLINE static void *unseen(void) { void *volatile p = malloc(64); return p; }
+NOINLINE static void *seen(void) {
+  void *volatile p = malloc(64);
+  return p;
+}
+NOINLINE static void *unseen(void) {
+  void *volatile p = malloc(64);
+  return p;
+}
 
 static void *matrix(void *argument) {
   uint64_t state = (uint64_t)(intptr_t)argument + 99;

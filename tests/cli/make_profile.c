@@ -72,14 +72,16 @@ static void add_functions(struct hp_profile *profile, unsigned long count) {
   }
 }
 
-static void add_function_addresses(struct hp_profile *profile, Elf *elf, Elf_Scn *section, uint32_t mapping, GElf_Phdr *code) {
+static void add_function_addresses(struct hp_profile *profile, Elf *elf, Elf_Scn *section, uint32_t mapping,
+                                   GElf_Phdr *code) {
   GElf_Shdr header;
   gelf_getshdr(section, &header);
   Elf_Data *data = elf_getdata(section, NULL);
   (void)elf;
   for (size_t i = 0; data != NULL && i < header.sh_size / header.sh_entsize; i++) {
     GElf_Sym symbol;
-    if (gelf_getsym(data, (int)i, &symbol) == NULL || GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size < 8) continue;
+    if (gelf_getsym(data, (int)i, &symbol) == NULL || GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size < 8)
+      continue;
     if (symbol.st_value < code->p_vaddr || symbol.st_value >= code->p_vaddr + code->p_memsz) continue;
     for (int k = 0; k < 3; k++) {
       uint64_t at = symbol.st_value + random_below(symbol.st_size);
@@ -98,7 +100,8 @@ static void add_binary(struct hp_profile *profile, const char *path) {
   if (elf == NULL || elf_getphdrnum(elf, &count) != 0) exit(1);
   for (size_t i = 0; i < count; i++) {
     GElf_Phdr segment;
-    if (gelf_getphdr(elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) code = segment;
+    if (gelf_getphdr(elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+      code = segment;
   }
   uint64_t start = 0x7f0000000000u + profile->mapping_count * 0x10000000u;
   struct hp_mapping mapping = {.start = start,

@@ -40,8 +40,8 @@ static void print_stats(const char *when) {
   if (result == -ENOSYS) {
     printf("%s: not profiled\n", when);
   } else {
-    printf("%s: result %d, rate %llu, in use at least %d blocks: %s\n", when, result, (unsigned long long)stats.sample_rate_bytes,
-           BLOCKS, stats.inuse_objects_estimate >= BLOCKS ? "yes" : "no");
+    printf("%s: result %d, rate %llu, in use at least %d blocks: %s\n", when, result,
+           (unsigned long long)stats.sample_rate_bytes, BLOCKS, stats.inuse_objects_estimate >= BLOCKS ? "yes" : "no");
   }
 }
 

@@ -46,7 +46,8 @@ static void report(const struct hp_profile *profile, FILE *out, int by_line) {
   struct hp_error error;
   struct hp_report_options options = {.by_line = by_line != 0, .edges = true, .focus = by_line != 0 ? "a|b" : NULL};
   if (hp_report_build(profile, &options, &report, &error) != 0) return;
-  struct hp_table table = {.profile = profile, .report = &report, .row_count_max = 50, .by_line = by_line != 0, .tree = true};
+  struct hp_table table = {
+      .profile = profile, .report = &report, .row_count_max = 50, .by_line = by_line != 0, .tree = true};
   hp_table_print(out, &table);
   hp_table_json(out, "top", &table);
   hp_report_free(&report);

@@ -232,13 +232,14 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     scenario *play;
-  } scenarios[] = {{"one thread", alone},         {"two threads", two_threads}, {"freed by another", freed_elsewhere},
+  } scenarios[] = {{"one thread", alone},          {"two threads", two_threads}, {"freed by another", freed_elsewhere},
                    {"rate changed", changed_rate}, {"realloc growth", grown},    {"fork between", forked}};
   int seeds = argc > 1 ? atoi(argv[1]) : 200;
   setvbuf(stdout, NULL, _IOLBF, 4096);
   heapprof_set_sample_rate(0);
   start_workers();
-  printf("| how | size | R | alloc objects | alloc bytes | in use objects | in use bytes |\n|---|---|---|---|---|---|---|\n");
+  printf(
+      "| how | size | R | alloc objects | alloc bytes | in use objects | in use bytes |\n|---|---|---|---|---|---|---|\n");
   for (size_t s = 0; s < sizeof scenarios / sizeof scenarios[0]; s++) {
     if (argc > 2 && strncmp(scenarios[s].name, argv[2], strlen(argv[2])) != 0) continue;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

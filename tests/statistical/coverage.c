@@ -30,9 +30,10 @@ struct state {
 static void look(const struct hp_stack *s, struct state *out) {
   struct hp_live_moments m;
   hp_live_table_moments(&m);
-  *out = (struct state){{(double)s->alloc_objects / 1024, (double)s->alloc_bytes / 16,
-                         (double)(s->alloc_objects - s->freed_objects) / 1024, (double)(s->alloc_bytes - s->freed_bytes) / 16},
-                        {m.alloc_objects_variance, m.alloc_bytes_variance, m.inuse_objects_variance, m.inuse_bytes_variance}};
+  *out =
+      (struct state){{(double)s->alloc_objects / 1024, (double)s->alloc_bytes / 16,
+                      (double)(s->alloc_objects - s->freed_objects) / 1024, (double)(s->alloc_bytes - s->freed_bytes) / 16},
+                     {m.alloc_objects_variance, m.alloc_bytes_variance, m.inuse_objects_variance, m.inuse_bytes_variance}};
 }
 
 static int measure(const char *name, uint64_t rate, uint64_t (*size)(void), long blocks, bool is_asserted) {
@@ -96,6 +97,7 @@ int main(void) {
   int wrong = measure("small: 25 000 of 16 to 515 bytes, R = 16k", 16 << 10, small, 25000, true);
   wrong += measure("mixed: 30 000 of 64 bytes to 64 KiB, R = 16k", 16 << 10, mixed, 30000, true);
   wrong += measure("large: 800 of 20 to 220 kB, R = 64k", 64 << 10, large, 800, true);
-  measure("(6 000 of 16 bytes to 1 MiB, R = 64k)", 64 << 10, wide, 6000, false); /* docs/accuracy.md: why objects fall short */
+  measure("(6 000 of 16 bytes to 1 MiB, R = 64k)", 64 << 10, wide, 6000,
+          false); /* docs/accuracy.md: why objects fall short */
   return wrong;
 }

@@ -42,8 +42,14 @@ static void *next(int depth, uint64_t path, size_t n) {
   if (depth == 0) return n % 16 == 3 ? calloc(1, n) : malloc(n);
   return (path & 1) != 0 ? left(depth - 1, path >> 1, n) : right(depth - 1, path >> 1, n);
 }
-static void *left(int depth, uint64_t path, size_t n) { void *volatile p = next(depth, path, n); return p; }
-static void *right(int depth, uint64_t path, size_t n) { void *volatile p = next(depth, path, n); return p; }
+static void *left(int depth, uint64_t path, size_t n) {
+  void *volatile p = next(depth, path, n);
+  return p;
+}
+static void *right(int depth, uint64_t path, size_t n) {
+  void *volatile p = next(depth, path, n);
+  return p;
+}
 
 static void *work(void *argument) {
   uint64_t state = (uint64_t)(uintptr_t)argument * 1000 + 7;
@@ -116,7 +122,8 @@ int main(int argc, char **argv) {
   for (long second = 0; time(NULL) - start < seconds; second++) {
     for (int part = 0; part < LOADS_EACH_SECOND; part++) {
       pthread_t thread;
-      if (pthread_create(&thread, NULL, live_shortly, (void *)(uintptr_t)(second * 10 + part)) == 0) pthread_join(thread, NULL);
+      if (pthread_create(&thread, NULL, live_shortly, (void *)(uintptr_t)(second * 10 + part)) == 0)
+        pthread_join(thread, NULL);
       if (use_plugin(argv[3]) != 0) return 1;
       loads++;
       const struct timespec pause = {0, 900000000 / LOADS_EACH_SECOND};
@@ -140,14 +147,15 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 64; i++) free(slots[i]);
   struct heapprof_stats end = stats_now();
   uint64_t allowed = mark + SLACK_BYTES + (uint64_t)(loads - loads_at_mark) * LOAD_BYTES;
-  fprintf(stdout,
-          "dumps=%lu failed=%lu samples=%lu stacks=%lu missed_frees=%lu live_table_full=%lu stack_table_full=%lu reentrant=%lu "
-          "unwind_failed=%lu metadata_at_quarter=%lu metadata_at_end=%lu live_at_end=%lu loads=%ld\n",
-          (unsigned long)end.dumps, (unsigned long)end.dumps_failed, (unsigned long)end.samples, (unsigned long)end.stacks,
-          (unsigned long)end.missed_frees, (unsigned long)end.lost_live_table_full, (unsigned long)end.lost_stack_table_full,
-          (unsigned long)end.reentrant, (unsigned long)end.unwind_failed, (unsigned long)mark, (unsigned long)s.metadata_bytes,
-          (unsigned long)end.live_samples, loads);
-  bool ok = end.missed_frees == 0 && end.dumps_failed == 0 && end.lost_live_table_full == 0 && end.lost_stack_table_full == 0 &&
-            s.metadata_bytes <= allowed && end.live_samples < 100;
+  fprintf(
+      stdout,
+      "dumps=%lu failed=%lu samples=%lu stacks=%lu missed_frees=%lu live_table_full=%lu stack_table_full=%lu reentrant=%lu "
+      "unwind_failed=%lu metadata_at_quarter=%lu metadata_at_end=%lu live_at_end=%lu loads=%ld\n",
+      (unsigned long)end.dumps, (unsigned long)end.dumps_failed, (unsigned long)end.samples, (unsigned long)end.stacks,
+      (unsigned long)end.missed_frees, (unsigned long)end.lost_live_table_full, (unsigned long)end.lost_stack_table_full,
+      (unsigned long)end.reentrant, (unsigned long)end.unwind_failed, (unsigned long)mark, (unsigned long)s.metadata_bytes,
+      (unsigned long)end.live_samples, loads);
+  bool ok = end.missed_frees == 0 && end.dumps_failed == 0 && end.lost_live_table_full == 0 &&
+            end.lost_stack_table_full == 0 && s.metadata_bytes <= allowed && end.live_samples < 100;
   return ok ? 0 : 1;
 }

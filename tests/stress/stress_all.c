@@ -90,12 +90,9 @@ static void *fill(struct block *b, size_t n) {
 static size_t some_size(struct worker *w) {
   uint64_t r = next_random(w);
   switch (r % 16) {
-    case 0:
-      return r >> 8 & 0x3FFFF;
-    case 1:
-      return r >> 8 & 0xFFFF;
-    default:
-      return r >> 8 & 0x3FF;
+    case 0: return r >> 8 & 0x3FFFF;
+    case 1: return r >> 8 & 0xFFFF;
+    default: return r >> 8 & 0x3FF;
   }
 }
 
@@ -114,10 +111,8 @@ static void *make_block(struct worker *w) {
       if (posix_memalign(&aligned, 256, sizeof(struct block) + n) != 0) return NULL;
       if ((uintptr_t)aligned % 256 != 0) die("posix_memalign did not align");
       return fill(aligned, n);
-    case 3:
-      return fill(aligned_alloc(64, (sizeof(struct block) + n + 63) & ~(size_t)63), n);
-    default:
-      return fill(malloc(sizeof(struct block) + n), n);
+    case 3: return fill(aligned_alloc(64, (sizeof(struct block) + n + 63) & ~(size_t)63), n);
+    default: return fill(malloc(sizeof(struct block) + n), n);
   }
 }
 

@@ -22,7 +22,8 @@ HEAPPROF_TEST_API void heapprof_test_force_hash(bool constant);
 HEAPPROF_TEST_API void heapprof_test_limit_live(uint64_t records);
 HEAPPROF_TEST_API void heapprof_test_limit_stacks(uint32_t entries);
 /* A sample with a stack and a weight of the test's choice. */
-HEAPPROF_TEST_API void heapprof_test_record(uintptr_t address, uint64_t size, float weight, const uintptr_t *pcs, uint32_t depth);
+HEAPPROF_TEST_API void heapprof_test_record(uintptr_t address, uint64_t size, float weight, const uintptr_t *pcs,
+                                            uint32_t depth);
 
 /* Objects and bytes allocated, objects and bytes in use, not rounded. While nobody allocates. */
 HEAPPROF_TEST_API void heapprof_test_sums(double out[4]);

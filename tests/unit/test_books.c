@@ -52,12 +52,12 @@ static int sum(enum hp_profile_kind kind, uintptr_t pc, int64_t v[HP_VALUES], bo
   return found;
 }
 
-#define EXPECT(v, a, b, c, d)     \
-  do {                            \
-    assert_int_equal((v)[0], a);  \
-    assert_int_equal((v)[1], b);  \
-    assert_int_equal((v)[2], c);  \
-    assert_int_equal((v)[3], d);  \
+#define EXPECT(v, a, b, c, d)    \
+  do {                           \
+    assert_int_equal((v)[0], a); \
+    assert_int_equal((v)[1], b); \
+    assert_int_equal((v)[2], c); \
+    assert_int_equal((v)[3], d); \
   } while (0)
 
 static void e1_e2_kinds_of_one_reading(void **state) {
@@ -139,7 +139,8 @@ static void e6_rows_by_age_add_up(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(e1_e2_kinds_of_one_reading), cmocka_unit_test(e3_deltas_of_fractions_telescope),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(e1_e2_kinds_of_one_reading),
+                                     cmocka_unit_test(e3_deltas_of_fractions_telescope),
                                      cmocka_unit_test(e3_a_delta_without_memory_is_not_written_and_nothing_is_lost),
                                      cmocka_unit_test(reset_leaves_what_is_in_use), cmocka_unit_test(e6_rows_by_age_add_up)};
   return cmocka_run_group_tests(tests, set_up, NULL);

@@ -73,7 +73,8 @@ static void test_json_is_valid_whatever_the_strings_hold(void **unused) {
   hp_json_bool(&json, NULL, true);
   hp_json_end(&json, ']');
   hp_json_end(&json, '}');
-  expect_collected(file, "{\"k\\\"\":\"a\\\\\\u000a\\u003c/script\\u003e\\ufffd\\u2028\",\"list\":[-9223372036854775808,null,true]}");
+  expect_collected(
+      file, "{\"k\\\"\":\"a\\\\\\u000a\\u003c/script\\u003e\\ufffd\\u2028\",\"list\":[-9223372036854775808,null,true]}");
 }
 
 static void test_utf8_is_told_from_its_lookalikes(void **unused) {
@@ -124,8 +125,10 @@ static void test_a_name_that_stands_for_gigabytes_is_left_alone(void **unused) {
 
 static void test_templates_become_absolute(void **unused) {
   (void)unused;
-  static const char *const cases[][3] = {{NULL, "/a", "/a/heapprof.%e.%p.%n.pb.gz"}, {"", "/", "/heapprof.%e.%p.%n.pb.gz"},
-                                         {"x.pb.gz", "/a%b", "/a%%b/x.pb.gz"},       {"/t/", "/a", "/t/heapprof.%e.%p.%n.pb.gz"},
+  static const char *const cases[][3] = {{NULL, "/a", "/a/heapprof.%e.%p.%n.pb.gz"},
+                                         {"", "/", "/heapprof.%e.%p.%n.pb.gz"},
+                                         {"x.pb.gz", "/a%b", "/a%%b/x.pb.gz"},
+                                         {"/t/", "/a", "/t/heapprof.%e.%p.%n.pb.gz"},
                                          {"s/%p.gz", "/a", "/a/s/%p.gz"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char *template = hp_out_template_absolute(cases[i][0], cases[i][1]);
@@ -136,9 +139,15 @@ static void test_templates_become_absolute(void **unused) {
 
 static void test_paths_become_as_short_as_they_can(void **unused) {
   (void)unused;
-  static const char *const cases[][2] = {{"/a/./b//c", "/a/b/c"}, {"./csu/../sysdeps/x.h", "sysdeps/x.h"}, {"/../a", "/a"},
-                                         {"../a/../b", "../b"},   {"../../a", "../../a"},                  {"/a/b/../../c", "/c"},
-                                         {"a", "a"},              {"/", "/"},                              {"a/..", ""}};
+  static const char *const cases[][2] = {{"/a/./b//c", "/a/b/c"},
+                                         {"./csu/../sysdeps/x.h", "sysdeps/x.h"},
+                                         {"/../a", "/a"},
+                                         {"../a/../b", "../b"},
+                                         {"../../a", "../../a"},
+                                         {"/a/b/../../c", "/c"},
+                                         {"a", "a"},
+                                         {"/", "/"},
+                                         {"a/..", ""}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char path[64];
     strcpy(path, cases[i][0]);
@@ -169,8 +178,12 @@ static size_t count_matches(const char *template, int64_t pid) {
 
 static void test_files_are_found_by_the_template_that_made_them(void **unused) {
   (void)unused;
-  static const char *const names[] = {"heapprof.app.12.0.pb.gz", "heapprof.my.app.12.1.pb.gz", "heapprof.app.13.0.pb.gz",
-                                      "heapprof.app.12.2.peak.pb.gz", "heapprof.app.12.x.pb.gz", "heapprof.app.12.3.pb.gz.XX",
+  static const char *const names[] = {"heapprof.app.12.0.pb.gz",
+                                      "heapprof.my.app.12.1.pb.gz",
+                                      "heapprof.app.13.0.pb.gz",
+                                      "heapprof.app.12.2.peak.pb.gz",
+                                      "heapprof.app.12.x.pb.gz",
+                                      "heapprof.app.12.3.pb.gz.XX",
                                       "dump%"};
   assert_non_null(mkdtemp(folder));
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) touch(names[i]);
@@ -223,7 +236,9 @@ static void test_jit_names_come_from_perf_maps_and_jitdump(void **unused) {
   (void)unused;
   char path[] = "/tmp/hp_jit_XXXXXX";
   close(mkstemp(path));
-  const char map[] = "1000 100 first function\nbad line\n2000 zz\n1080 10 newer code\nffffffffffffffff 10 wraps\n3000 0 empty\n4000 20 last";
+  const char map[] =
+      "1000 100 first function\nbad line\n2000 zz\n1080 10 newer code\nffffffffffffffff 10 wraps\n3000 0 empty\n4000 20 "
+      "last";
   write_file(path, map, sizeof map - 1);
   struct hp_jit_names *names = hp_jit_names_new();
   const char *why;

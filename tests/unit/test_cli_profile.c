@@ -53,7 +53,8 @@ static struct hp_profile *sample_profile(uint64_t base, int64_t factor) {
   hp_profile_append_mapping(p, &mapping);
   uint32_t leaf = add_function(p, "leaf", "a.c"), inner = add_function(p, "inner", "a.c");
   uint32_t outer = add_function(p, "outer", "b.c"), top = add_function(p, "main", "b.c");
-  uint32_t at_leaf = add_location(p, base + 0x10, leaf, HP_NONE, 1), at_outer = add_location(p, base + 0x20, inner, outer, 2);
+  uint32_t at_leaf = add_location(p, base + 0x10, leaf, HP_NONE, 1),
+           at_outer = add_location(p, base + 0x20, inner, outer, 2);
   uint32_t at_main = add_location(p, base + 0x30, top, HP_NONE, 3);
   add_sample(p, (uint32_t[]){at_leaf, at_outer, at_main}, 3, 1 * factor, 100 * factor);
   add_sample(p, (uint32_t[]){at_outer, at_outer, at_main}, 3, 2 * factor, 30 * factor);
@@ -270,7 +271,7 @@ static void test_damaged_files_say_what_is_wrong(void **unused) {
   expect_error("\x0a", 1, "middle of a field");
   expect_error("\x0b\x00", 2, "malformed");
   expect_error("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, "malformed");
-  expect_error("\x12\xff\xff\xff\xff\x0f", 6, "malformed");       /* a sample of 4 GiB */
+  expect_error("\x12\xff\xff\xff\xff\x0f", 6, "malformed"); /* a sample of 4 GiB */
   expect_error("\x1f\x8b\x08", 3, "ends too early");
   expect_error("\x1f\x8b\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, "gzip");
   expect_error("\x32\x00", 2, "no sample types");

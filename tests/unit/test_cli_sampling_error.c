@@ -31,14 +31,38 @@ static double normal(void) { return sqrt(-2 * log(uniform())) * cos(6.2831853071
 
 typedef double size_fn(int block);
 
-static double fixed_16(int block) { (void)block; return 16; }
-static double fixed_1k(int block) { (void)block; return 1024; }
-static double fixed_100k(int block) { (void)block; return 100000; }
-static double fixed_600k(int block) { (void)block; return 600000; }
-static double fixed_4m(int block) { (void)block; return 4 << 20; }
-static double uniform_sizes(int block) { (void)block; return 16 + floor(uniform() * 2000); }
-static double lognormal(int block) { (void)block; return fmax(16, floor(exp(6 + 1.2 * normal()))); }
-static double loguniform(int block) { (void)block; return floor(16 * pow(4096, uniform())); }
+static double fixed_16(int block) {
+  (void)block;
+  return 16;
+}
+static double fixed_1k(int block) {
+  (void)block;
+  return 1024;
+}
+static double fixed_100k(int block) {
+  (void)block;
+  return 100000;
+}
+static double fixed_600k(int block) {
+  (void)block;
+  return 600000;
+}
+static double fixed_4m(int block) {
+  (void)block;
+  return 4 << 20;
+}
+static double uniform_sizes(int block) {
+  (void)block;
+  return 16 + floor(uniform() * 2000);
+}
+static double lognormal(int block) {
+  (void)block;
+  return fmax(16, floor(exp(6 + 1.2 * normal())));
+}
+static double loguniform(int block) {
+  (void)block;
+  return floor(16 * pow(4096, uniform()));
+}
 static double few_large(int block) { return block % 200 == 0 ? 3 << 20 : 64; }
 static double half_and_half(int block) { return block % 2 == 0 ? 32 : 65536; }
 
@@ -85,10 +109,10 @@ static const struct {
   int blocks;
   double period;
 } scenarios[] = {
-    {"16 B, 10 samples", fixed_16, 2560, 4096},       {"1 KiB, 5 samples", fixed_1k, 2560, 524288},
-    {"1 KiB, 50 samples", fixed_1k, 3200, 65536},     {"100 kB, 20 samples", fixed_100k, 115, 524288},
-    {"600 kB, 30 blocks", fixed_600k, 30, 524288},    {"uniform, 10 samples", uniform_sizes, 650, 65536},
-    {"lognormal, 10 samples", lognormal, 1000, 65536}, {"lognormal, 60 samples", lognormal, 1500, 16384},
+    {"16 B, 10 samples", fixed_16, 2560, 4096},           {"1 KiB, 5 samples", fixed_1k, 2560, 524288},
+    {"1 KiB, 50 samples", fixed_1k, 3200, 65536},         {"100 kB, 20 samples", fixed_100k, 115, 524288},
+    {"600 kB, 30 blocks", fixed_600k, 30, 524288},        {"uniform, 10 samples", uniform_sizes, 650, 65536},
+    {"lognormal, 10 samples", lognormal, 1000, 65536},    {"lognormal, 60 samples", lognormal, 1500, 16384},
     {"log-uniform, 100 samples", loguniform, 800, 65536},
 };
 
@@ -147,7 +171,8 @@ static void test_one_size_is_recognised_and_gets_the_exact_formula(void **unused
       double w = -1 / expm1(-sizes[i] / period), n = k * w;
       double expected = sqrt((n * (w - 1) + 2 * w * (w - 1)) * sizes[i] * sizes[i]);
       double got = error_of((int64_t)period, llround(n), llround(n * sizes[i]), false);
-      if (fabs(got - expected) > 0.05 * expected + 1) print_message("size %g k %d: %g, not %g\n", sizes[i], k, got, expected);
+      if (fabs(got - expected) > 0.05 * expected + 1)
+        print_message("size %g k %d: %g, not %g\n", sizes[i], k, got, expected);
       /* small k leave several sizes that fit; they give nearly the same error */
       assert_true(fabs(got - expected) <= 0.05 * expected + 1);
     }

@@ -33,9 +33,25 @@ static void sizes_have_suffixes_and_limits(void **state) {
   static const struct {
     const char *text;
     int64_t value; /* -1: refused */
-  } cases[] = {{"0", 0},       {"1", 1},      {"512k", 524288}, {"512K", 524288}, {"3m", 3 << 20}, {"2g", 2ll << 30}, {"1024g", 1ll << 40},
-               {"1025g", -1},  {"", -1},      {"k", -1},        {"1kb", -1},      {"-1", -1},      {"+1", -1},        {" 1", -1},
-               {"1.5", -1},    {"0x10", -1},  {"1e3", -1},      {"18446744073709551616", -1},      {"18446744073709551615g", -1}};
+  } cases[] = {{"0", 0},
+               {"1", 1},
+               {"512k", 524288},
+               {"512K", 524288},
+               {"3m", 3 << 20},
+               {"2g", 2ll << 30},
+               {"1024g", 1ll << 40},
+               {"1025g", -1},
+               {"", -1},
+               {"k", -1},
+               {"1kb", -1},
+               {"-1", -1},
+               {"+1", -1},
+               {" 1", -1},
+               {"1.5", -1},
+               {"0x10", -1},
+               {"1e3", -1},
+               {"18446744073709551616", -1},
+               {"18446744073709551615g", -1}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     uint64_t value = 77;
     assert_int_equal(hp_config_parse_size(cases[i].text, HP_SAMPLE_RATE_MAX, &value), cases[i].value >= 0);
@@ -63,7 +79,8 @@ static void signals_by_name_or_number(void **state) {
   assert_true(hp_config_parse_signal("RTMIN+3", &number) && number == SIGRTMIN + 3);
   assert_true(hp_config_parse_signal("SIGRTMAX-1", &number) && number == SIGRTMAX - 1);
   assert_true(hp_config_parse_signal("none", &number) && number == 0);
-  static const char *const bad[] = {"", "0", "65", "KILL", "SIGSTOP", "9", "32", "33", "usr1", "RTMIN+99", "RTMIN-1", "RTMAX-64", "12x", "-1"};
+  static const char *const bad[] = {"",   "0",    "65",       "KILL",    "SIGSTOP",  "9",   "32",
+                                    "33", "usr1", "RTMIN+99", "RTMIN-1", "RTMAX-64", "12x", "-1"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_false(hp_config_parse_signal(bad[i], &number));
 }
 
@@ -113,10 +130,11 @@ static void each_variable_is_read(void **state) {
 static void a_bad_value_is_said_once_and_replaced_by_the_default(void **state) {
   (void)state;
   static const char *const bad[] = {
-      "HEAPPROF_SAMPLE_RATE=fast", "HEAPPROF_SIGNAL=KILL",    "HEAPPROF_PERIOD=often",   "HEAPPROF_KEEP=-1",     "HEAPPROF_EXIT_DUMP=yes",
-      "HEAPPROF_KIND=full,",       "HEAPPROF_KIND=peak",      "HEAPPROF_PEAK=2",         "HEAPPROF_GROWTH=much", "HEAPPROF_MAX_DEPTH=0",
-      "HEAPPROF_MAX_DEPTH=1025",   "HEAPPROF_MAX_DEPTH=4294967297", "HEAPPROF_MAX_MEMORY=1x", "HEAPPROF_LABELS=size,color", "HEAPPROF_SYMBOLS=on",
-      "HEAPPROF_CHILDREN=00",      "HEAPPROF_LOG=loud"};
+      "HEAPPROF_SAMPLE_RATE=fast", "HEAPPROF_SIGNAL=KILL",       "HEAPPROF_PERIOD=often",   "HEAPPROF_KEEP=-1",
+      "HEAPPROF_EXIT_DUMP=yes",    "HEAPPROF_KIND=full,",        "HEAPPROF_KIND=peak",      "HEAPPROF_PEAK=2",
+      "HEAPPROF_GROWTH=much",      "HEAPPROF_MAX_DEPTH=0",       "HEAPPROF_MAX_DEPTH=1025", "HEAPPROF_MAX_DEPTH=4294967297",
+      "HEAPPROF_MAX_MEMORY=1x",    "HEAPPROF_LABELS=size,color", "HEAPPROF_SYMBOLS=on",     "HEAPPROF_CHILDREN=00",
+      "HEAPPROF_LOG=loud"};
   struct hp_config defaults = read_one("A=b");
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     struct hp_config c = read_one(bad[i]);
@@ -136,8 +154,10 @@ static void a_bad_value_is_said_once_and_replaced_by_the_default(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_have_suffixes_and_limits), cmocka_unit_test(seconds_are_decimals),
-                                     cmocka_unit_test(signals_by_name_or_number), cmocka_unit_test(defaults_are_those_of_the_manual),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_have_suffixes_and_limits),
+                                     cmocka_unit_test(seconds_are_decimals),
+                                     cmocka_unit_test(signals_by_name_or_number),
+                                     cmocka_unit_test(defaults_are_those_of_the_manual),
                                      cmocka_unit_test(each_variable_is_read),
                                      cmocka_unit_test(a_bad_value_is_said_once_and_replaced_by_the_default)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,16 +7,16 @@
 #include "format.h"
 #include "unit_test.h"
 
-#define SAME(...)                                    \
-  do {                                               \
-    char got_[200], want_[200];                      \
-    struct hp_text text_;                            \
-    hp_text_init(&text_, got_, sizeof got_);         \
-    hp_text_add(&text_, __VA_ARGS__);                \
-    snprintf(want_, sizeof want_, __VA_ARGS__);      \
-    assert_string_equal(got_, want_);                \
-    assert_int_equal(text_.length, strlen(want_));   \
-    assert_false(text_.is_cut);                      \
+#define SAME(...)                                  \
+  do {                                             \
+    char got_[200], want_[200];                    \
+    struct hp_text text_;                          \
+    hp_text_init(&text_, got_, sizeof got_);       \
+    hp_text_add(&text_, __VA_ARGS__);              \
+    snprintf(want_, sizeof want_, __VA_ARGS__);    \
+    assert_string_equal(got_, want_);              \
+    assert_int_equal(text_.length, strlen(want_)); \
+    assert_false(text_.is_cut);                    \
   } while (0)
 
 static void conversions_are_those_of_printf(void **state) {

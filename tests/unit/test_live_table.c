@@ -22,7 +22,8 @@ static int set_up(void **state) {
 
 static uintptr_t address_of(uint64_t i) { return 0x7f0000000000u + i * 16; }
 static struct hp_live_record record_of(uint64_t i) {
-  return (struct hp_live_record){.address = address_of(i), .size_thread = (i * 3 + 1) << 16 | 5, .weight = 1.5f, .stack_id = (uint32_t)i};
+  return (struct hp_live_record){
+      .address = address_of(i), .size_thread = (i * 3 + 1) << 16 | 5, .weight = 1.5f, .stack_id = (uint32_t)i};
 }
 
 static void random_operations_agree_with_a_plain_array(void **state) {
@@ -136,7 +137,8 @@ static void *own_addresses(void *argument) {
   }
   for (uint64_t i = 0; i < 5000; i++) {
     struct hp_live_record out;
-    if (!hp_filter_may_hold((void *)address_of(base + i)) || !hp_live_table_remove(address_of(base + i), &out)) return (void *)1;
+    if (!hp_filter_may_hold((void *)address_of(base + i)) || !hp_live_table_remove(address_of(base + i), &out))
+      return (void *)1;
   }
   return NULL;
 }

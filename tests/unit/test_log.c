@@ -70,7 +70,8 @@ static void a_value_cannot_break_the_line(void **state) {
 static void a_full_pipe_loses_the_line_and_a_closed_one_raises_nothing(void **state) {
   (void)state;
   char filler[65536] = {0};
-  while (write(ends[1], filler, sizeof filler) > 0) {}
+  while (write(ends[1], filler, sizeof filler) > 0) {
+  }
   fcntl(ends[1], F_SETFL, 0); /* a blocking pipe: to wait here would be for ever */
   hp_log(HP_LOG_ERROR, "lost");
   close(ends[0]);

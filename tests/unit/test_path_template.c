@@ -58,6 +58,7 @@ static void what_cannot_be_is_an_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(escapes_relative_names_and_kinds),
-                                     cmocka_unit_test(names_cannot_leave_the_directory), cmocka_unit_test(what_cannot_be_is_an_error)};
+                                     cmocka_unit_test(names_cannot_leave_the_directory),
+                                     cmocka_unit_test(what_cannot_be_is_an_error)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,7 @@ static void each_bit_is_fair(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(unit_is_uniform_in_0_exclusive_1_inclusive), cmocka_unit_test(each_bit_is_fair)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(unit_is_uniform_in_0_exclusive_1_inclusive),
+                                     cmocka_unit_test(each_bit_is_fair)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void b3_weights_are_one_over_the_probability(void **state) {
   static const struct {
     uint64_t size;
     double objects, bytes;
-  } golden[] = {{16, 32768.5, 524296},      {1024, 512.5, 524800},         {65536, 8.5104, 557738},
+  } golden[] = {{16, 32768.5, 524296},     {1024, 512.5, 524800},        {65536, 8.5104, 557738},
                 {524288, 1.58198, 829411}, {2097152, 1.018657, 2136279}, {32 << 20, 1, 33554432}};
   for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
     double w = hp_sampler_weight(golden[i].size, 524288);

@@ -14,7 +14,9 @@ struct hp_hot hp_hot;
 enum { MAX = 1024 };
 static uintptr_t frames[70000];
 
-static struct hp_stack *intern(const uintptr_t *pcs, uint32_t depth) { return hp_stack_table_intern(pcs, depth, HP_STACK_WHOLE, 0); }
+static struct hp_stack *intern(const uintptr_t *pcs, uint32_t depth) {
+  return hp_stack_table_intern(pcs, depth, HP_STACK_WHOLE, 0);
+}
 
 /* The entry is found again, holds what was put in, and no other key finds it. */
 static void round_trip(const uintptr_t *pcs, uint32_t depth) {

@@ -190,22 +190,14 @@ static void test_walk_follows_from_a_switched_stack_home(void **state) {
 
 static uintptr_t random_word(struct hp_rng *rng, const uintptr_t *pcs, size_t n, uintptr_t base) {
   switch (hp_rng_next(rng) % 8) {
-    case 0:
-      return hp_rng_next(rng);
-    case 1:
-      return hp_rng_next(rng) & 0x7FFFFFFFFFFF;
-    case 2:
-      return base + hp_rng_next(rng) % (2 * PAGE); /* reaches into the unmapped page */
-    case 3:
-      return (base + hp_rng_next(rng) % (2 * PAGE)) & ~(uintptr_t)7;
-    case 4:
-      return hp_rng_next(rng) % 4096;
-    case 5:
-      return (uintptr_t)&hp_unwind + hp_rng_next(rng) % 4096; /* any place of real code */
-    case 6:
-      return (uintptr_t)&qsort + hp_rng_next(rng) % 65536;
-    default:
-      return pcs[hp_rng_next(rng) % n];
+    case 0: return hp_rng_next(rng);
+    case 1: return hp_rng_next(rng) & 0x7FFFFFFFFFFF;
+    case 2: return base + hp_rng_next(rng) % (2 * PAGE); /* reaches into the unmapped page */
+    case 3: return (base + hp_rng_next(rng) % (2 * PAGE)) & ~(uintptr_t)7;
+    case 4: return hp_rng_next(rng) % 4096;
+    case 5: return (uintptr_t)&hp_unwind + hp_rng_next(rng) % 4096; /* any place of real code */
+    case 6: return (uintptr_t)&qsort + hp_rng_next(rng) % 65536;
+    default: return pcs[hp_rng_next(rng) % n];
   }
 }
 
