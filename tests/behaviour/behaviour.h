@@ -19,7 +19,11 @@
 #include "heapprof.h"
 #include "heapprof_testing.h"
 
+#if defined(__clang__)
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 /* No assert(): the scenario must not allocate where it did not mean to. */
 #define CHECK(condition, ...)                                    \

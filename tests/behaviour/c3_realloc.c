@@ -3,7 +3,9 @@
  * the new size otherwise. */
 #include "behaviour.h"
 
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuse-after-free" /* after a realloc that failed the block is still there */
+#endif
 
 static struct heapprof_stats base;
 

@@ -11,7 +11,7 @@
 #include "heapprof.h"
 
 #define CALL(name, expression)                                    \
-  extern "C" __attribute__((noinline, noclone)) void *name(void); \
+  extern "C" __attribute__((noinline)) void *name(void); \
   extern "C" void *name(void) {                                   \
     void *volatile p = (expression);                              \
     return p;                                                     \
@@ -46,7 +46,7 @@ CALL(call_new_aligned_nothrow, ::operator new(117, align(64), std::nothrow))
 CALL(call_new_array_aligned_nothrow, ::operator new[](118, align(64), std::nothrow))
 CALL(call_new_expression, new uint64_t[15])
 
-extern "C" __attribute__((noinline, noclone)) void call_report(void);
+extern "C" __attribute__((noinline)) void call_report(void);
 extern "C" void call_report(void) {
   static char place[8];
   heapprof_report_alloc(place, 120);

@@ -15,8 +15,8 @@ NOINLINE __attribute__((noreturn)) static void never_returns(void) {
 }
 
 /* Its call is its last instruction: the return address is the next function's first. */
-__attribute__((noinline, noclone, noreturn, used)) static void last_call(void) { never_returns(); }
-__attribute__((noinline, noclone, used)) static void follows(void) { __asm__ volatile("nop"); }
+NOINLINE __attribute__((noreturn, used)) static void last_call(void) { never_returns(); }
+NOINLINE __attribute__((used)) static void follows(void) { __asm__ volatile("nop"); }
 
 int main(int argc, char **argv) {
   (void)argc;

@@ -16,7 +16,11 @@
 
 #include "heapprof.h"
 
+#if defined(__clang__)
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 enum { WORKERS = 2, KEPT = 20000, SHORT_BLOCKS = 40, LOADS_EACH_SECOND = 4, LOAD_BYTES = 2048, SLACK_BYTES = 512 * 1024 };
 
