@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SITE __attribute__((noinline, noclone, used))
+#define SITE __attribute__((noinline, used))
 #define USE(p) __asm__ volatile("" : : "r"(p) : "memory")
 
 SITE void *site_A(void) { void *p = malloc(1024); USE(p); return p; }

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <new>
 
-#define SITE extern "C" __attribute__((noinline, noclone, used))
+#define SITE extern "C" __attribute__((noinline, used))
 #define KEEP(p) __asm__ volatile("" : "+r"(p) : : "memory") /* no tail call: the site's frame stays */
 
 enum Kind { MALLOC, NEW, NEW_ARRAY, NEW_ALIGNED, NEW_ARRAY_ALIGNED };
