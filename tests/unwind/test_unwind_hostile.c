@@ -341,7 +341,7 @@ static void test_depth_limit_is_exact(void **state) {
 /* ---- how much stack the walk itself takes ---- */
 
 enum { PAINT = 0x5A };
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { USE_COLD_MAX = 14000, USE_WARM_MAX = 14000 }; /* not the frames of the library as it ships */
 #else
 enum { USE_COLD_MAX = 4096, USE_WARM_MAX = 1024 };
