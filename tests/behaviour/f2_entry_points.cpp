@@ -10,11 +10,11 @@
 
 #include "heapprof.h"
 
-#define CALL(name, expression)                                    \
+#define CALL(name, expression)                           \
   extern "C" __attribute__((noinline)) void *name(void); \
-  extern "C" void *name(void) {                                   \
-    void *volatile p = (expression);                              \
-    return p;                                                     \
+  extern "C" void *name(void) {                          \
+    void *volatile p = (expression);                     \
+    return p;                                            \
   }
 
 static void *posix_aligned(size_t alignment, size_t size) __attribute__((always_inline));
