@@ -12,10 +12,11 @@ enum {
   STREAM_GZIP_BITS = 16, /* added to the window's: gzip's header and checksum */
   STREAM_WINDOW_BITS = 15,
   STREAM_MEMORY_LEVEL = 8,
-  /* A short-lived process leaves a few rows, and zeroing 130 KiB of window and hash would be half of its dump. */
-  STREAM_SMALL_ROWS = 64,
-  STREAM_SMALL_WINDOW_BITS = 12,
-  STREAM_SMALL_MEMORY_LEVEL = 4,
+  /* A short-lived process leaves a few rows: zeroing 130 KiB of window and hash would be a third of its dump, and making Huffman
+   * trees of its own for some hundred bytes a tenth. */
+  STREAM_SMALL_ROWS = 16,
+  STREAM_SMALL_WINDOW_BITS = 11,
+  STREAM_SMALL_MEMORY_LEVEL = 3,
 };
 
 struct hp_profile_stream {
@@ -40,7 +41,8 @@ struct hp_profile_stream *hp_profile_stream_open(struct hp_arena *arena, struct 
   bool is_small = row_count <= STREAM_SMALL_ROWS;
   int window_bits = is_small ? STREAM_SMALL_WINDOW_BITS : STREAM_WINDOW_BITS;
   int result = deflateInit2(&stream->zlib, STREAM_LEVEL, Z_DEFLATED, window_bits + STREAM_GZIP_BITS,
-                            is_small ? STREAM_SMALL_MEMORY_LEVEL : STREAM_MEMORY_LEVEL, Z_DEFAULT_STRATEGY);
+                            is_small ? STREAM_SMALL_MEMORY_LEVEL : STREAM_MEMORY_LEVEL,
+                            is_small ? Z_FIXED : Z_DEFAULT_STRATEGY);
   return result == Z_OK ? stream : NULL;
 }
 

@@ -65,6 +65,7 @@ static struct {
   uint64_t since_seconds; /* CLOCK_MONOTONIC */
 } retired[RETIRED_MAX];
 static unsigned retired_count;
+static bool is_used; /* atomic: something was inserted */
 
 static uint64_t test_limit;
 
@@ -91,6 +92,7 @@ void hp_live_table_unlock_all(void) {
 }
 
 uint64_t hp_live_table_count(void) {
+  if (!hp_load_relaxed(&is_used)) return 0;
   uint64_t sum = 0;
   for (unsigned i = 0; i < SHARDS; i++) sum += hp_load_relaxed(&shards[i].count);
   return sum;
@@ -107,6 +109,7 @@ static void add_moments(double *objects, double *bytes, const struct hp_live_rec
 
 void hp_live_table_moments(struct hp_live_moments *out) {
   memset(out, 0, sizeof *out);
+  if (!hp_load_relaxed(&is_used)) return; /* do not even touch the shards' pages */
   for (unsigned i = 0; i < SHARDS; i++) { /* torn by a sample or two at worst: an error bar, not a sum */
     const struct hp_live_moments *m = &shards[i].moments;
     out->samples += m->samples;
@@ -159,7 +162,7 @@ static bool filter_replace(unsigned bits) {
     return false;
   }
   filter_retire();
-  filter_counters = fresh;
+  hp_store_relaxed(&filter_counters, fresh);
   filter_bits = bits;
   for (unsigned i = 0; i < SHARDS; i++) {
     struct shard *s = &shards[i];
@@ -345,7 +348,10 @@ static void link_record(struct shard *s, uint32_t number, const struct hp_live_r
 static bool is_over_limit(void) { return HP_UNLIKELY(test_limit != 0) && hp_live_table_count() >= test_limit; }
 
 unsigned hp_live_table_insert(const struct hp_live_record *record, struct hp_live_record *out_missed) {
-  if (HP_UNLIKELY(hp_load_relaxed(&hp_hot.filter) == 0 || filter_counters == NULL)) filter_fit();
+  if (HP_UNLIKELY(hp_load_relaxed(&filter_counters) == NULL)) {
+    hp_store_relaxed(&is_used, true);
+    filter_fit();
+  }
   uint64_t hash = hash_of(record->address);
   struct shard *s = shard_of(hash);
   bool replaced = false;
