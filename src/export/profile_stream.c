@@ -40,9 +40,9 @@ struct hp_profile_stream *hp_profile_stream_open(struct hp_arena *arena, struct 
   stream->zlib.opaque = arena;
   bool is_small = row_count <= STREAM_SMALL_ROWS;
   int window_bits = is_small ? STREAM_SMALL_WINDOW_BITS : STREAM_WINDOW_BITS;
-  int result = deflateInit2(&stream->zlib, STREAM_LEVEL, Z_DEFLATED, window_bits + STREAM_GZIP_BITS,
-                            is_small ? STREAM_SMALL_MEMORY_LEVEL : STREAM_MEMORY_LEVEL,
-                            is_small ? Z_FIXED : Z_DEFAULT_STRATEGY);
+  int result =
+      deflateInit2(&stream->zlib, STREAM_LEVEL, Z_DEFLATED, window_bits + STREAM_GZIP_BITS,
+                   is_small ? STREAM_SMALL_MEMORY_LEVEL : STREAM_MEMORY_LEVEL, is_small ? Z_FIXED : Z_DEFAULT_STRATEGY);
   return result == Z_OK ? stream : NULL;
 }
 
