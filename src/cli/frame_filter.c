@@ -84,11 +84,11 @@ struct hp_filter *hp_filter_new(const struct hp_profile *profile, const char *fo
 
 bool hp_filter_passes(const struct hp_filter *filter, size_t sample) {
   const struct hp_sample *stack = &filter->profile->samples[sample];
-  const uint32_t *location = filter->profile->stack_locations + stack->first_location;
   bool in_focus = filter->in_focus == NULL;
   for (uint32_t i = 0; i < stack->location_count; i++) {
-    if (filter->ignored != NULL && filter->ignored[location[i]]) return false;
-    if (!in_focus && filter->in_focus[location[i]]) in_focus = true;
+    uint32_t location = filter->profile->stack_locations[stack->first_location + i];
+    if (filter->ignored != NULL && filter->ignored[location]) return false;
+    if (!in_focus && filter->in_focus[location]) in_focus = true;
   }
   return in_focus;
 }

@@ -185,9 +185,8 @@ static bool stack_equal(const struct hp_merge *merge, uint32_t index, const void
   const struct hp_sample *known = &merge->sum->samples[index];
   const struct stack_key *wanted = key;
   if (known->location_count != wanted->location_count || known->label_count != wanted->label_count) return false;
-  if (memcmp(merge->sum->stack_locations + known->first_location, wanted->locations,
-             wanted->location_count * sizeof *wanted->locations) != 0)
-    return false;
+  for (uint32_t i = 0; i < known->location_count; i++) /* there is no array to point into while no row has a stack */
+    if (merge->sum->stack_locations[known->first_location + i] != wanted->locations[i]) return false;
   for (uint32_t l = 0; l < known->label_count; l++)
     if (!label_equal(&merge->sum->labels[known->first_label + l], &wanted->labels[l])) return false;
   return true;

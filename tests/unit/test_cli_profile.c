@@ -214,6 +214,31 @@ static void test_stacks_with_other_labels_stay_apart(void **unused) {
   hp_profile_free(q);
 }
 
+/* The first finding of an hour's fuzzing: nothing but rows without a stack. */
+static void test_samples_without_a_stack_are_summed_by_their_labels(void **unused) {
+  (void)unused;
+  struct hp_error error;
+  struct hp_profile *a = hp_profile_new();
+  hp_profile_append_type(a, "inuse_space", "bytes");
+  for (int i = 0; i < 4; i++) {
+    hp_profile_append_sample(a, NULL, 0, (int64_t[]){10 + i});
+    if (i == 3) hp_profile_append_label(a, &(struct hp_label){.key = hp_profile_intern(a, "thread"), .num = 3});
+  }
+  struct hp_merge *merge = hp_merge_new();
+  assert_int_equal(hp_merge_add(merge, a, "a", 1, &error), 0);
+  assert_int_equal(hp_merge_add(merge, a, "again", 2, &error), 0);
+  struct hp_profile *sum = hp_merge_finish(merge);
+  assert_int_equal(sum->sample_count, 2);
+  assert_int_equal(hp_profile_value(sum, 0, 0), 3 * (10 + 11 + 12));
+  assert_int_equal(hp_profile_value(sum, 1, 0), 3 * 13);
+  struct hp_filter *filter = hp_filter_new(sum, "x", NULL, &error);
+  assert_non_null(filter);
+  assert_false(hp_filter_passes(filter, 0));
+  hp_filter_free(filter);
+  hp_profile_free(sum);
+  hp_profile_free(a);
+}
+
 static void test_merge_refuses_a_profile_without_the_types(void **unused) {
   (void)unused;
   struct hp_profile *p = sample_profile(0x400000, 1), *q = hp_profile_new();
@@ -382,6 +407,7 @@ int main(void) {
       cmocka_unit_test(test_merge_joins_stacks_loaded_at_other_addresses),
       cmocka_unit_test(test_a_difference_drops_rows_that_did_not_change),
       cmocka_unit_test(test_stacks_with_other_labels_stay_apart),
+      cmocka_unit_test(test_samples_without_a_stack_are_summed_by_their_labels),
       cmocka_unit_test(test_merge_refuses_a_profile_without_the_types),
       cmocka_unit_test(test_values_at_the_ends_of_the_range_saturate),
       cmocka_unit_test(test_drop_frames_cuts_beneath_the_frame_that_matches),
