@@ -85,6 +85,7 @@ bool hp_serve_target_runs(struct hp_serve_target *target, int *out_status) {
 /* Of the files of one dump the one that says most: with memory in use, else any. */
 static int read_best(const struct hp_out_list *files, struct hp_profile **out, struct hp_error *error) {
   *out = NULL;
+  hp_error_set(error, "the dump brought no file but of the peak");
   for (size_t i = 0; i < files->count; i++) {
     struct hp_profile *profile;
     if (strstr(files->files[i].path, ".peak.pb.gz") != NULL) continue;
@@ -98,7 +99,7 @@ static int read_best(const struct hp_out_list *files, struct hp_profile **out, s
     *out = profile;
   }
   if (*out != NULL) return 0;
-  return files->count != 0 ? -1 : hp_error_set(error, "the dump brought no file");
+  return -1;
 }
 
 /* Removes what the request brought about. Should a periodic dump have come at the same moment, the older number is not ours.

@@ -3,8 +3,15 @@
  *
  * What must hold: the connection ends, whatever was sent; the server goes on answering (asked after each input). ASan and
  * UBSan watch. clang -fsanitize=fuzzer,address,undefined ...; run with seeds/serve_http as the corpus.
+ *
+ * An input ends only when no request is under way any more: LeakSanitizer, asked by libFuzzer after it, then finds nothing that
+ * only a sleeping thread holds. It would call that leaked once the system has given out all its thread numbers and begins anew
+ * (pid_max, 32768 here; a server with a thread for each connection gets there in 15 000 inputs): of two threads that had
+ * the same number it looks at the first, which has ended, and never at the other's stack. Clang 14's does; 97 of 100 blocks that
+ * a waiting thread held were reported after 33 000 threads, none before, in a program of 30 lines without any of our code.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +26,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct hp_serve serve;
+static struct hp_serve_http *http; /* global: LeakSanitizer finds the connections from here */
 static struct sockaddr_in address = {.sin_family = AF_INET};
 
 static int make_profile(void *context, struct hp_profile **out, struct hp_error *error) {
@@ -36,13 +44,13 @@ static void start(void) {
   struct hp_error error;
   hp_serve_init(&serve, make_profile, NULL);
   serve.delta_seconds_max = 1;
-  struct hp_serve_http *http = hp_serve_http_start(&serve, "127.0.0.1:0", &error);
+  http = hp_serve_http_start(&serve, "127.0.0.1:0", &error);
   if (http == NULL) abort();
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons((uint16_t)atoi(strrchr(hp_serve_http_address(http), ':') + 1));
 }
 
-/* Sends and reads to the end; the first bytes of the answer. */
+/* Sends and reads to the end; the first bytes of the answer. libFuzzer's alarm interrupts a read now and then. */
 static size_t ask(const void *data, size_t size, char *answer, size_t room) {
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) abort();
@@ -50,7 +58,8 @@ static size_t ask(const void *data, size_t size, char *answer, size_t room) {
   shutdown(fd, SHUT_WR);
   size_t got = 0;
   char rest[4096];
-  for (ssize_t n; (n = recv(fd, rest, sizeof rest, 0)) > 0;) {
+  for (ssize_t n; (n = recv(fd, rest, sizeof rest, 0)) > 0 || (n < 0 && errno == EINTR);) {
+    if (n < 0) continue;
     size_t take = got < room ? (size_t)n < room - got ? (size_t)n : room - got : 0;
     memcpy(answer + got, rest, take);
     got += take;
@@ -70,10 +79,20 @@ static bool is_alive(void) {
   return false;
 }
 
+static void wait_for_rest(void) {
+  for (bool is_at_rest = false; !is_at_rest;) {
+    pthread_mutex_lock(&serve.lock);
+    is_at_rest = serve.deltas == 0;
+    pthread_mutex_unlock(&serve.lock);
+    if (!is_at_rest) usleep(10000);
+  }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char answer[64];
   if (address.sin_port == 0) start();
   ask(data, size, answer, sizeof answer);
   if (!is_alive()) abort();
+  wait_for_rest();
   return 0;
 }

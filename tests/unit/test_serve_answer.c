@@ -9,13 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <arpa/inet.h>
 #include <cmocka.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "profile_reader.h"
 #include "serve_answer.h"
+#include "serve_http.h"
 
 static int fetches;
 static bool fetch_fails;
+static int fetch_fails_from; /* this one and all after it; 0: none */
+static bool types_change;    /* each profile has another unit */
 
 /* The n-th profile: one stack with n times 1000 bytes in use; a second stack that only the first profile has. */
 static struct hp_profile *make_profile(int n) {
@@ -23,7 +30,7 @@ static struct hp_profile *make_profile(int n) {
   hp_profile_append_type(profile, "alloc_objects", "count");
   hp_profile_append_type(profile, "alloc_space", "bytes");
   hp_profile_append_type(profile, "inuse_objects", "count");
-  hp_profile_append_type(profile, "inuse_space", "bytes");
+  hp_profile_append_type(profile, "inuse_space", types_change && n > 1 ? "pages" : "bytes");
   profile->period_type.type = hp_profile_intern(profile, "space");
   profile->period_type.unit = hp_profile_intern(profile, "bytes");
   profile->period = 1;
@@ -51,7 +58,9 @@ static struct hp_profile *make_profile(int n) {
 static int fake_fetch(void *context, struct hp_profile **out, struct hp_error *error) {
   (void)context;
   if (fetch_fails) return hp_error_set(error, "process 7 is not profiled");
-  *out = make_profile(++fetches);
+  fetches++;
+  if (fetch_fails_from != 0 && fetches >= fetch_fails_from) return hp_error_set(error, "process 7 ended");
+  *out = make_profile(fetches);
   return 0;
 }
 
@@ -60,7 +69,8 @@ static struct hp_serve serve;
 static int set_up(void **state) {
   (void)state;
   fetches = 0;
-  fetch_fails = false;
+  fetch_fails = types_change = false;
+  fetch_fails_from = 0;
   hp_serve_init(&serve, fake_fetch, NULL);
   return 0;
 }
@@ -146,6 +156,76 @@ static void test_a_failed_dump_is_one_sentence(void **state) {
     free(answer.body);
   }
   assert_int_equal(serve.deltas, 0);
+}
+
+/* What follows takes every way out of ?seconds= with a profile in hand: the sanitizer's run of this test finds a leak. */
+static void test_a_process_that_ends_between_two_dumps_is_one_sentence(void **state) {
+  (void)state;
+  fetch_fails_from = 2;
+  struct hp_serve_answer answer = ask("GET", "/debug/pprof/heap", "1", NULL);
+  assert_int_equal(answer.status, 503);
+  assert_string_equal(answer.body, "process 7 ended\n");
+  free(answer.body);
+  assert_int_equal(fetches, 2);
+  assert_int_equal(serve.deltas, 0);
+}
+
+static void test_dumps_that_cannot_be_compared_are_one_sentence(void **state) {
+  (void)state;
+  types_change = true;
+  struct hp_serve_answer answer = ask("GET", "/debug/pprof/heap", "1", NULL);
+  assert_int_equal(answer.status, 500);
+  assert_non_null(strstr(answer.body, "no sample type inuse_space in pages"));
+  free(answer.body);
+  assert_int_equal(serve.deltas, 0);
+}
+
+static void test_too_many_deltas_cost_no_dump(void **state) {
+  (void)state;
+  serve.deltas = HP_SERVE_DELTAS_MAX;
+  struct hp_serve_answer answer = ask("GET", "/debug/pprof/heap", "1", NULL);
+  assert_int_equal(answer.status, 503);
+  free(answer.body);
+  assert_int_equal(fetches, 0);
+  assert_int_equal(serve.deltas, HP_SERVE_DELTAS_MAX);
+}
+
+static bool deltas_become(unsigned wanted) {
+  for (int i = 0; i < 3000; i++) {
+    pthread_mutex_lock(&serve.lock);
+    bool are = serve.deltas == wanted;
+    pthread_mutex_unlock(&serve.lock);
+    if (are) return true;
+    usleep(10000);
+  }
+  return false;
+}
+
+/* Clients that hang up during the wait: both dumps are taken all the same, and everything is freed. One of them is still there
+ * when the server stops. */
+static void test_clients_that_hang_up_leave_nothing(void **state) {
+  (void)state;
+  static const char request[] = "GET /debug/pprof/heap?seconds=1 HTTP/1.0\r\n\r\n",
+                    late[] = "GET /debug/pprof/heap?seconds=300 HTTP/1.0\r\n\r\n";
+  enum { CLIENTS = 3 };
+  struct hp_error error;
+  struct hp_serve_http *http = hp_serve_http_start(&serve, "127.0.0.1:0", &error);
+  assert_non_null(http);
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  address.sin_port = htons((uint16_t)atoi(strrchr(hp_serve_http_address(http), ':') + 1));
+  for (unsigned i = 0; i <= CLIENTS; i++) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    const char *text = i == CLIENTS ? late : request;
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+    assert_true(deltas_become(i + 1 <= CLIENTS ? i + 1 : 1));
+    close(fd);
+    if (i == CLIENTS - 1) assert_true(deltas_become(0));
+  }
+  hp_serve_stop(&serve);
+  hp_serve_http_stop(http);
+  assert_int_equal(serve.deltas, 0);
+  assert_true(fetches >= 2 * CLIENTS && fetches <= 2 * CLIENTS + 1); /* the late one may have been told before its first */
 }
 
 static void test_a_stopping_server_starts_no_delta(void **state) {
@@ -237,6 +317,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_seconds_gives_the_second_dump_minus_the_first, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_bad_seconds_cost_no_dump, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_failed_dump_is_one_sentence, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_a_process_that_ends_between_two_dumps_is_one_sentence, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_dumps_that_cannot_be_compared_are_one_sentence, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_too_many_deltas_cost_no_dump, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_clients_that_hang_up_leave_nothing, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_stopping_server_starts_no_delta, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_stop_ends_the_wait_of_a_delta, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_metrics_are_kept_for_a_moment, set_up, tear_down),
