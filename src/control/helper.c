@@ -69,7 +69,8 @@ static void *run(void *argument) {
     if (is_due) hp_trigger_request(HP_DUMP_PERIODIC);
     if (hp_trigger_is_wanted()) {
       hp_private_files_take();
-      hp_allocator_figures_refresh();
+      /* A handler that interrupted malloc may have called exit(), and waits for us while it holds the allocator's lock. */
+      if (!hp_trigger_is_last_wanted()) hp_allocator_figures_refresh();
       hp_trigger_serve();
       if (hp_trigger_is_wanted()) wait_a_little(); /* somebody else dumps */
       continue;

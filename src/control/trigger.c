@@ -3,6 +3,7 @@
 #include "trigger.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 
@@ -18,7 +19,15 @@
 #include "sys.h"
 #include "thread_state.h"
 
-enum { HANDLER_CHECK_NANOS = 100 * 1000 * 1000, EXIT_WAIT_SECONDS = 10, EXIT_WAIT_INSIDE_SECONDS = 1, BACKOFF_MAX = 6 };
+enum {
+  HANDLER_CHECK_NANOS = 100 * 1000 * 1000,
+  EXIT_WAIT_SECONDS = 10,
+  EXIT_WAIT_INSIDE_SECONDS = 1,
+  EXIT_GRACE_NANOS = 500 * 1000 * 1000, /* for the helper to begin the last dump */
+  EXIT_LOOK_NANOS = 10 * 1000 * 1000,
+  BACKOFF_MAX = 6
+};
+static const uint32_t EXIT_BIT = 1u << HP_DUMP_EXIT;
 
 static uint32_t wanted;                             /* atomic bits by reason */
 static int64_t next_period_nanos = INT64_MAX;       /* atomic */
@@ -26,6 +35,7 @@ static int64_t next_check_nanos;                    /* atomic */
 static uint64_t growth_mark_bytes;                  /* atomic: in use at the highest dump so far */
 static bool is_handler_lost;                        /* said once */
 static bool is_ending;                              /* guarded by the dump lock: the last dump has begun */
+static uint32_t is_last_dump_over;                  /* atomic, futex word */
 static unsigned failures_in_a_row, periods_to_skip; /* guarded by the dump lock */
 
 /* ---- serving ---- */
@@ -51,6 +61,14 @@ void hp_trigger_note_growth(void) {
   if (now > hp_load_relaxed(&growth_mark_bytes)) hp_store_relaxed(&growth_mark_bytes, now);
 }
 
+/* Dump lock held. Or the process would end in the middle of the helper's next dump. */
+static void dump_last(void) {
+  is_ending = true;
+  hp_dump_write(HP_DUMP_EXIT, NULL);
+  hp_store_release(&is_last_dump_over, 1);
+  hp_sys_futex(&is_last_dump_over, FUTEX_WAKE_PRIVATE, 1, NULL);
+}
+
 /* Dump lock held. One dump serves every reason that is wanted at its beginning; it is named after the strongest. */
 static void dump_wanted(void) {
   uint32_t bits;
@@ -58,6 +76,10 @@ static void dump_wanted(void) {
     enum hp_dump_reason reason = HP_DUMP_SIGNAL;
     while ((bits >> reason & 1) == 0) reason++;
     if (is_ending) continue;
+    if ((bits & EXIT_BIT) != 0) {
+      dump_last();
+      continue;
+    }
     if (is_backing_off(reason)) continue;
     hp_trigger_note_growth();
     note_result(hp_dump_write(reason, NULL));
@@ -76,6 +98,41 @@ void hp_trigger_serve(void) {
 }
 
 bool hp_trigger_is_wanted(void) { return hp_load_acquire(&wanted) != 0; }
+bool hp_trigger_is_last_wanted(void) { return (hp_load_acquire(&wanted) & EXIT_BIT) != 0; }
+
+static void want(enum hp_dump_reason reason) { __atomic_fetch_or(&wanted, 1u << reason, __ATOMIC_ACQ_REL); }
+
+/* The helper's table of descriptors is its own (private_files.h), while the program's other threads, which still run, may
+ * close or replace any number in this thread's. So it makes the last dump; but if it does not begin, being stuck in the
+ * allocator that is asked for its figures, this thread does. False: there is no helper. */
+static bool let_helper_dump_last(void) {
+  const struct timespec look = {0, EXIT_LOOK_NANOS};
+  if (!hp_helper_is_running()) return false;
+  want(HP_DUMP_EXIT);
+  hp_helper_wake();
+  int64_t begin = hp_process_exact_nanos();
+  while (hp_load_acquire(&is_last_dump_over) == 0) {
+    int64_t waited = hp_process_exact_nanos() - begin;
+    if (waited > (int64_t)EXIT_WAIT_SECONDS * 1000000000) break;
+    if (waited > EXIT_GRACE_NANOS && hp_dump_try_lock()) {
+      if ((__atomic_fetch_and(&wanted, ~EXIT_BIT, __ATOMIC_ACQ_REL) & EXIT_BIT) != 0) dump_last();
+      hp_dump_unlock();
+      break;
+    }
+    hp_sys_futex(&is_last_dump_over, FUTEX_WAIT_PRIVATE, 0, &look);
+  }
+  return true;
+}
+
+static void dump_last_here(bool with_dump, int64_t wait_seconds) {
+  if (!hp_dump_lock_for(wait_seconds * 1000000000)) return;
+  if (with_dump) {
+    dump_last();
+  } else {
+    is_ending = true;
+  }
+  hp_dump_unlock();
+}
 
 /* exit() may have been called by a handler that interrupted this thread's own section. Nothing returns there any more, so a
  * lock held there counts as ours; but for the live table, which may be half changed, the books are read without one. */
@@ -88,18 +145,15 @@ void hp_trigger_exit(bool with_dump) {
   hp_fork_notice();
   if (hp_process.is_inert) return;
   hp_trigger_check_handler();
+  bool may_wait = with_dump && hp_thread.section == 0; /* else a handler interrupted us, or we are the helper */
   hp_section_enter();
   if (is_inside) hp_thread.holds_all_locks = 1;
-  if (hp_dump_lock_for((int64_t)(is_inside ? EXIT_WAIT_INSIDE_SECONDS : EXIT_WAIT_SECONDS) * 1000000000)) {
-    is_ending = true; /* or the process would end in the middle of the helper's next dump, and leave its temporary file */
-    if (with_dump) hp_dump_write(HP_DUMP_EXIT, NULL);
-    hp_dump_unlock();
+  if (!may_wait || !let_helper_dump_last()) {
+    dump_last_here(with_dump, is_inside ? EXIT_WAIT_INSIDE_SECONDS : EXIT_WAIT_SECONDS);
   }
   if (is_inside) hp_thread.holds_all_locks = 0;
   hp_section_leave();
 }
-
-static void want(enum hp_dump_reason reason) { __atomic_fetch_or(&wanted, 1u << reason, __ATOMIC_ACQ_REL); }
 
 void hp_trigger_request(enum hp_dump_reason reason) {
   hp_fork_notice();
@@ -211,6 +265,7 @@ void hp_trigger_start(void) {
 void hp_trigger_after_fork(void) {
   hp_store_relaxed(&wanted, 0);
   is_ending = false;
+  hp_store_relaxed(&is_last_dump_over, 0);
   hp_thread.dump_wanted = 0;
   start_period();
 }

@@ -21,8 +21,9 @@ void hp_trigger_after_fork(void);
 
 /* Note the wish and see that it is served: by the helper, by this thread, or at the end of its section. */
 void hp_trigger_request(enum hp_dump_reason reason);
-/* Is there a request? */
+/* Is there a request? Is there one for the last dump? */
 bool hp_trigger_is_wanted(void);
+bool hp_trigger_is_last_wanted(void);
 /* Serve what is wanted, here and now (helper; end of a section). */
 void hp_trigger_serve(void);
 /* The end of every sampled section (preload/sampled_path.h, hp_sampled_epilogue). */
@@ -35,8 +36,8 @@ int64_t hp_trigger_period_check(int64_t now_nanos, bool *out_is_due);
 /* A dump is being made now: growth is measured from here, if it never stood higher. Dump lock held. */
 void hp_trigger_note_growth(void);
 
-/* The process ends: waits a bounded time for a dump under way, writes the last one if asked, and lets no further one begin
- * but by heapprof_dump(). */
+/* The process ends: waits a bounded time for a dump under way, has the last one written if asked (by the helper, if there is
+ * one), and lets no further one begin but by heapprof_dump(). */
 void hp_trigger_exit(bool with_dump);
 
 /* Has the program put a handler of its own in our place? Said once. */

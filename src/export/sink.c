@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * sink.c - see sink.h.
- * The temporary name is short and of its own kind (a final name may use all 255 bytes) and holds pid, a counter and the
- * clock: processes of two pid namespaces may share a directory and a pid, so a name that is taken is never removed, it may
- * be somebody's file in the making; another name is tried. */
+ * A file without a name (O_TMPFILE) is the kernel's to remove, whatever becomes of us. When it is whole it is linked to
+ * SHARED_NAME and renamed. It is locked (flock) all the time, so a file of that name that can be locked belongs to nobody any
+ * more: that holds across pid namespaces, where a pid says nothing.
+ * The other temporary name, when SHARED_NAME is in use or the file system cannot do that, is short and of its own kind (a
+ * final name may use all 255 bytes) and holds pid, a counter and the clock. It is never removed but by whoever made it: it
+ * may be somebody's file in the making; if it is taken, another one is tried. */
 #include "sink.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "format.h"
 #include "hash.h"
@@ -16,16 +21,42 @@
 enum {
   SINK_NAME_MAX = 255, /* of one component, on every Linux file system */
   SINK_NAME_TRIES = 16,
+  SINK_LINK_TRIES = 20,
   SINK_WAIT_MS = 10, /* between two tries of a write that said EAGAIN */
   SINK_WAITS_MAX = 100,
 };
 
+static const char SHARED_NAME[] = ".heapprof.tmp";
+
+static int open_by_name(const char *path) {
+  return hp_sys_open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_WRONLY, 0600);
+}
+static int open_unnamed(const char *directory) { return hp_sys_open(directory, O_TMPFILE | O_CLOEXEC | O_RDWR, 0600); }
+
+/* A file without a name gets one. The descriptor's own thread: the helper has a table of its own. */
+static int link_fd(int fd, const char *to) {
+  char from[48];
+  struct hp_text text;
+  hp_text_init(&text, from, sizeof from);
+  hp_text_add(&text, "/proc/thread-self/fd/%d", fd);
+  return (int)hp_syscall6(SYS_linkat, AT_FDCWD, (long)from, AT_FDCWD, (long)to, AT_SYMLINK_FOLLOW, 0);
+}
+
 #ifdef HEAPPROF_TESTING
 struct hp_sink_faults hp_sink_faults;
+int hp_sink_test_unnamed_errno;
 
 static int open_file(const char *path) {
+  return hp_sink_faults.open_errno != 0 ? -hp_sink_faults.open_errno : open_by_name(path);
+}
+
+static int open_nameless(const char *directory) {
   if (hp_sink_faults.open_errno != 0) return -hp_sink_faults.open_errno;
-  return hp_sys_open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_WRONLY, 0600);
+  return hp_sink_test_unnamed_errno != 0 ? -hp_sink_test_unnamed_errno : open_unnamed(directory);
+}
+
+static int link_file(int fd, const char *to) {
+  return hp_sink_faults.link_errno != 0 ? -hp_sink_faults.link_errno : link_fd(fd, to);
 }
 
 static long write_some(int fd, const char *bytes, size_t n) {
@@ -43,17 +74,17 @@ static int rename_file(const char *from, const char *to) {
   return hp_sink_faults.rename_errno != 0 ? -hp_sink_faults.rename_errno : hp_sys_rename(from, to);
 }
 #else
-static int open_file(const char *path) {
-  return hp_sys_open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_WRONLY, 0600);
-}
+static int open_file(const char *path) { return open_by_name(path); }
+static int open_nameless(const char *directory) { return open_unnamed(directory); }
+static int link_file(int fd, const char *to) { return link_fd(fd, to); }
 static long write_some(int fd, const char *bytes, size_t n) { return hp_sys_write(fd, bytes, n); }
 static int close_file(int fd) { return hp_sys_close(fd); }
 static int rename_file(const char *from, const char *to) { return hp_sys_rename(from, to); }
 #endif
 
 /* Regular files do not say EAGAIN, but file systems in user space may. */
-static void wait_a_little(void) {
-  struct timespec pause = {.tv_nsec = SINK_WAIT_MS * 1000000L};
+static void wait_ms(int ms) {
+  struct timespec pause = {.tv_nsec = ms * 1000000L};
   hp_syscall4(SYS_ppoll, NULL, 0, &pause, NULL);
 }
 
@@ -73,7 +104,7 @@ static int write_all(struct hp_byte_sink *base, const void *bytes, size_t n) {
     long written = write_some(sink->fd, at, n);
     if (written == -EINTR) continue;
     if (written == -EAGAIN && waits++ < SINK_WAITS_MAX) {
-      wait_a_little();
+      wait_ms(SINK_WAIT_MS);
       continue;
     }
     if (written < 0) return (int)written;
@@ -103,13 +134,60 @@ static int start(struct hp_file_sink *sink, int fd) {
   int status = hp_sys_fstat(fd, &stat);
   if (status != 0) {
     close_file(fd);
-    hp_sys_unlink(sink->temporary);
+    if (!sink->is_unnamed) hp_sys_unlink(sink->temporary);
     return status;
   }
   sink->fd = fd;
   sink->device = stat.st_dev;
   sink->inode = stat.st_ino;
   return 0;
+}
+
+/* Does the path mean this very file? */
+static bool is_name_of(const char *path, uint64_t device, uint64_t inode) {
+  struct stat stat;
+  return hp_syscall4(SYS_newfstatat, AT_FDCWD, path, &stat, AT_SYMLINK_NOFOLLOW) == 0 && stat.st_dev == device &&
+         stat.st_ino == inode;
+}
+
+static int lock_file(int fd) { return (int)hp_syscall2(SYS_flock, fd, LOCK_EX | LOCK_NB); }
+
+/* Into sink->temporary: the directory (with `name` empty: "dir/."), and a name in it. */
+static void set_temporary(struct hp_file_sink *sink, const char *name) {
+  memcpy(sink->temporary, sink->final, sink->directory);
+  memcpy(sink->temporary + sink->directory, name, strlen(name) + 1);
+}
+
+/* Each with another name of our own, until one is not taken. */
+static int try_names(struct hp_file_sink *sink, int (*attempt)(struct hp_file_sink *sink)) {
+  for (int i = 0; i < SINK_NAME_TRIES; i++) {
+    set_temporary(sink, "");
+    make_temporary_name(sink->temporary + sink->directory);
+    int status = attempt(sink);
+    if (status != -EEXIST && status != -EINTR) return status;
+  }
+  return -EEXIST;
+}
+
+static int open_named(struct hp_file_sink *sink) { return open_file(sink->temporary); }
+
+static bool is_unnamed_useless; /* the kernel made one and then would not link it: no /proc, a seccomp filter */
+#ifdef HEAPPROF_TESTING
+void hp_sink_test_forget(void) { is_unnamed_useless = false; }
+#endif
+
+static int open_temporary(struct hp_file_sink *sink) {
+  sink->is_unnamed = false;
+  if (!is_unnamed_useless) {
+    set_temporary(sink, ".");
+    int fd = open_nameless(sink->temporary);
+    if (fd >= 0) {
+      sink->is_unnamed = true;
+      lock_file(fd);
+      return fd;
+    }
+  }
+  return try_names(sink, open_named);
 }
 
 int hp_file_sink_open(struct hp_file_sink *sink, const char *path) {
@@ -124,15 +202,9 @@ int hp_file_sink_open(struct hp_file_sink *sink, const char *path) {
   while (directory > 0 && path[directory - 1] != '/') directory--;
   if (directory == length) return -EISDIR;
   if (length - directory > SINK_NAME_MAX || directory + SINK_TEMPORARY_MAX > HP_PATH_MAX) return -ENAMETOOLONG;
-  memcpy(sink->temporary, path, directory);
-  for (int i = 0; i < SINK_NAME_TRIES; i++) {
-    make_temporary_name(sink->temporary + directory);
-    int fd = open_file(sink->temporary);
-    if (fd == -EEXIST || fd == -EINTR) continue;
-    if (fd < 0) return fd;
-    return start(sink, fd);
-  }
-  return -EEXIST;
+  sink->directory = directory;
+  int fd = open_temporary(sink);
+  return fd < 0 ? fd : start(sink, fd);
 }
 
 /* Close the descriptor, unless it is no longer ours. */
@@ -142,18 +214,91 @@ static int finish(struct hp_file_sink *sink) {
   return status == -EINTR ? 0 : status; /* EINTR: Linux has closed it all the same */
 }
 
+/* Somebody was killed between link and rename: the file is of our kind and nobody holds its lock. Whoever holds the lock of the
+ * file that has the name may take the name away, nobody else; so look what has it when the lock is there. */
+static bool remove_stale(const char *path) {
+  int fd = hp_sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  struct stat stat;
+  bool is_stale = hp_sys_fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_uid == (uid_t)hp_syscall0(SYS_geteuid) &&
+                  lock_file(fd) == 0 && is_name_of(path, stat.st_dev, stat.st_ino) && hp_sys_unlink(path) == 0;
+  hp_sys_close(fd);
+  return is_stale;
+}
+
+static int link_named(struct hp_file_sink *sink) { return link_file(sink->fd, sink->temporary); }
+
+/* The shared name is in use for as long as two system calls take; a process stopped just there does not keep us. */
+static int link_temporary(struct hp_file_sink *sink) {
+  set_temporary(sink, SHARED_NAME);
+  int status = link_named(sink);
+  for (int i = 0; i < SINK_LINK_TRIES && status == -EEXIST; i++) {
+    if (!remove_stale(sink->temporary)) wait_ms(1);
+    status = link_named(sink);
+  }
+  return status == -EEXIST ? try_names(sink, link_named) : status;
+}
+
+/* The bytes into a file with a name, which takes the place of the one that could get none. */
+static int copy_to_named(struct hp_file_sink *sink) {
+  int from = sink->fd;
+  int64_t at = 0, left = (int64_t)sink->bytes_written;
+  sink->is_unnamed = false;
+  int status = try_names(sink, open_named);
+  if (status >= 0) status = start(sink, status);
+  if (status < 0) {
+    sink->is_unnamed = true; /* nothing has a name, and sink->fd is still the old one */
+    return status;
+  }
+  while (left > 0 && status == 0) {
+    long copied = hp_syscall4(SYS_sendfile, sink->fd, from, &at, left);
+    if (copied == -EINTR) continue;
+    if (copied <= 0) status = copied < 0 ? (int)copied : -EIO;
+    left -= copied;
+  }
+  hp_sys_close(from);
+  if (status == 0) is_unnamed_useless = true;
+  return status;
+}
+
+/* What close would say, with the lock kept: by a second descriptor. Without room for one it stays unsaid. */
+static int flush(struct hp_file_sink *sink) {
+  if (!is_ours(sink)) return -EBADF;
+  int copy = (int)hp_syscall3(SYS_fcntl, sink->fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return 0;
+  int status = close_file(sink->fd);
+  sink->fd = copy;
+  return status == -EINTR ? 0 : status;
+}
+
+/* From now on the file has its temporary name, and its last byte. */
+static int name_file(struct hp_file_sink *sink) {
+  int status = flush(sink);
+  if (status != 0) return status;
+  if (link_temporary(sink) != 0) {
+    status = copy_to_named(sink);
+    return status != 0 ? status : finish(sink);
+  }
+  if (!is_name_of(sink->temporary, sink->device, sink->inode))
+    status = -EBADF; /* the number meant another file at that moment */
+  sink->is_unnamed = false;
+  return status;
+}
+
 int hp_file_sink_commit(struct hp_file_sink *sink) {
   if (sink->fd < 0) return -EBADF;
-  int status = finish(sink); /* may be the first to know that there is no space (network file systems) */
+  /* Closing may be the first to know that there is no space (network file systems). */
+  int status = sink->is_unnamed ? name_file(sink) : finish(sink);
   if (status == 0) status = rename_file(sink->temporary, sink->final);
-  if (status != 0) hp_sys_unlink(sink->temporary);
+  if (status != 0 && !sink->is_unnamed) hp_sys_unlink(sink->temporary);
+  if (sink->fd >= 0) finish(sink); /* and with it the lock, after rename */
   return status;
 }
 
 void hp_file_sink_abort(struct hp_file_sink *sink) {
   if (sink->fd < 0) return;
   finish(sink);
-  hp_sys_unlink(sink->temporary);
+  if (!sink->is_unnamed) hp_sys_unlink(sink->temporary);
 }
 
 void hp_file_sink_forget(struct hp_file_sink *sink) {

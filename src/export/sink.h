@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * sink.h - a file that appears whole or not at all: a temporary name in the same directory, mode 0600, then rename.
  * Never follows a symbolic link at either name, never appends, leaves nothing behind when it fails.
+ * Killed in the middle: where the file system has O_TMPFILE (ext4, xfs, btrfs, tmpfs, overlayfs since Linux 6.1) the file gets
+ * its temporary name only when it is whole, and what was killed between that and rename is removed by the next file written
+ * in that directory. Elsewhere (NFS, FUSE) an unfinished file of a name of our own kind may stay.
  * Callers     control/dump. Signals: async-signal-safe; SIGXFSZ and SIGPIPE must be blocked by the caller. */
 #ifndef HP_SINK_H
 #define HP_SINK_H
@@ -16,6 +19,8 @@ struct hp_file_sink {
   char final[HP_PATH_MAX];
   uint64_t bytes_written;
   uint64_t device, inode; /* of the file, to know it again */
+  size_t directory;       /* length of the part of both names that is the directory */
+  bool is_unnamed;        /* has no temporary name yet */
 };
 
 /* Open the temporary file beside `path`. 0 or a negative errno (-ENAMETOOLONG, -ENOENT, -EACCES, -EISDIR: a path that ends
@@ -32,6 +37,7 @@ void hp_file_sink_forget(struct hp_file_sink *sink);
 /* Faults to inject, each a positive errno, 0: none. */
 struct hp_sink_faults {
   int open_errno;
+  int link_errno; /* giving a name to a file that has none */
   int write_errno;
   unsigned write_call; /* the k-th write from now on fails (1: the next); 0: none */
   size_t write_limit;  /* a write takes at most so many bytes; 0: no limit */
@@ -39,6 +45,9 @@ struct hp_sink_faults {
   int rename_errno;
 };
 extern struct hp_sink_faults hp_sink_faults;
+/* A file system that makes no file without a name: what it says. 0: as it is. */
+extern int hp_sink_test_unnamed_errno;
+void hp_sink_test_forget(void); /* that such a file could not be given a name */
 #endif
 
 #endif

@@ -2,9 +2,11 @@
  * test_sink.c - files that appear whole or not at all. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -26,9 +28,24 @@ static int setup(void **state) {
   return 0;
 }
 
+/* As on a file system that makes no file without a name. */
+static int setup_named(void **state) {
+  hp_sink_test_unnamed_errno = EOPNOTSUPP;
+  return setup(state);
+}
+
+/* Where the tests run, can a file be made that has no name? */
+static bool has_unnamed(void) {
+  int fd = open(directory, O_TMPFILE | O_WRONLY, 0600);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
 static int teardown(void **state) {
   (void)state;
   char command[128];
+  hp_sink_test_unnamed_errno = 0;
+  hp_sink_test_forget();
   snprintf(command, sizeof command, "rm -rf '%s'", directory);
   return system(command);
 }
@@ -69,7 +86,7 @@ static void test_file_appears_whole_with_mode_0600(void **state) {
   assert_int_equal(hp_file_sink_open(&sink, path), 0);
   assert_int_equal(sink.base.write(&sink.base, "one ", 4), 0);
   assert_int_equal(access(path, F_OK), -1); /* not before it is whole */
-  assert_int_equal(count_files(), 1);
+  assert_int_equal(count_files(), has_unnamed() && hp_sink_test_unnamed_errno == 0 ? 0 : 1);
   assert_int_equal(sink.base.write(&sink.base, "two", 3), 0);
   assert_int_equal(hp_file_sink_commit(&sink), 0);
   expect_content(path, "one two");
@@ -245,13 +262,78 @@ static void test_two_sinks_at_once_have_names_of_their_own(void **state) {
   static struct hp_file_sink second;
   assert_int_equal(hp_file_sink_open(&sink, path), 0);
   assert_int_equal(hp_file_sink_open(&second, path), 0);
-  assert_string_not_equal(sink.temporary, second.temporary);
   assert_int_equal(sink.base.write(&sink.base, "first", 5), 0);
   assert_int_equal(second.base.write(&second.base, "second", 6), 0);
   assert_int_equal(hp_file_sink_commit(&sink), 0);
   expect_content(path, "first");
   assert_int_equal(hp_file_sink_commit(&second), 0);
   expect_content(path, "second");
+  assert_int_equal(count_files(), 1);
+}
+
+/* As a process leaves it that is killed between link and rename; `holder`, if not NULL: still alive. */
+static void make_shared_name(int *holder) {
+  char name[160];
+  snprintf(name, sizeof name, "%s/.heapprof.tmp", directory);
+  int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0600);
+  assert_true(fd >= 0);
+  assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+  if (holder != NULL) {
+    *holder = fd;
+  } else {
+    close(fd);
+  }
+}
+
+static void test_file_of_a_killed_process_is_removed_by_the_next(void **state) {
+  (void)state;
+  if (!has_unnamed()) skip();
+  make_shared_name(NULL);
+  assert_int_equal(put(path, "profile"), 0);
+  expect_content(path, "profile");
+  assert_int_equal(count_files(), 1);
+}
+
+static void test_file_of_a_living_process_is_left_alone(void **state) {
+  (void)state;
+  int holder;
+  make_shared_name(&holder);
+  assert_int_equal(put(path, "profile"), 0);
+  expect_content(path, "profile");
+  assert_int_equal(count_files(), 2);
+  close(holder);
+}
+
+static void test_somebody_elses_file_of_the_shared_name_is_left_alone(void **state) {
+  (void)state;
+  char name[160];
+  snprintf(name, sizeof name, "%s/.heapprof.tmp", directory);
+  assert_int_equal(mkfifo(name, 0600), 0); /* opening it must not wait either */
+  assert_int_equal(put(path, "one"), 0);
+  assert_int_equal(count_files(), 2);
+  assert_int_equal(unlink(name), 0);
+  assert_int_equal(symlink(path, name), 0);
+  assert_int_equal(put(path, "two"), 0);
+  assert_int_equal(count_files(), 2);
+  expect_content(path, "two");
+  if (geteuid() != 0) return;
+  assert_int_equal(unlink(name), 0);
+  make_shared_name(NULL);
+  assert_int_equal(chown(name, 1, 1), 0);
+  assert_int_equal(put(path, "three"), 0);
+  assert_int_equal(count_files(), 2);
+  expect_content(path, "three");
+}
+
+static void test_file_that_can_be_given_no_name_is_copied(void **state) {
+  (void)state;
+  hp_sink_faults.link_errno = EPERM; /* a seccomp filter; without /proc it is ENOENT */
+  assert_int_equal(put(path, "profile"), 0);
+  expect_content(path, "profile");
+  hp_sink_faults = (struct hp_sink_faults){0};
+  assert_int_equal(put(path, "the next"), 0);
+  expect_content(path, "the next");
+  assert_int_equal(count_files(), 1);
 }
 
 static void test_path_without_a_directory_is_in_the_current_one(void **state) {
@@ -290,24 +372,32 @@ static void test_read_only_directory_is_an_error(void **state) {
   assert_int_equal(chmod(directory, 0700), 0);
 }
 
+/* Each where the file has no name until it is whole, and where it has one from the start. */
+#define BOTH_WAYS(test) \
+  cmocka_unit_test_setup_teardown(test, setup, teardown), cmocka_unit_test_setup_teardown(test, setup_named, teardown)
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_file_appears_whole_with_mode_0600, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_existing_file_is_replaced_never_appended_to, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_symbolic_link_at_the_name_is_replaced_not_followed, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_directory_at_the_name_is_an_error_and_stays, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_missing_directory_is_an_error, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_directory_removed_meanwhile_is_an_error_and_the_next_one_works, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_names_too_long_are_said_to_be, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_abort_leaves_nothing, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_failures_leave_nothing_and_are_reported, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_short_interrupted_and_delayed_writes_go_on, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_descriptor_that_became_another_file_is_left_alone, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_forked_child_leaves_the_file_to_its_parent, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_two_sinks_at_once_have_names_of_their_own, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_path_without_a_directory_is_in_the_current_one, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_full_file_system_is_reported_and_left_clean, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_read_only_directory_is_an_error, setup, teardown),
+      BOTH_WAYS(test_file_appears_whole_with_mode_0600),
+      BOTH_WAYS(test_existing_file_is_replaced_never_appended_to),
+      BOTH_WAYS(test_symbolic_link_at_the_name_is_replaced_not_followed),
+      BOTH_WAYS(test_directory_at_the_name_is_an_error_and_stays),
+      BOTH_WAYS(test_missing_directory_is_an_error),
+      BOTH_WAYS(test_directory_removed_meanwhile_is_an_error_and_the_next_one_works),
+      BOTH_WAYS(test_names_too_long_are_said_to_be),
+      BOTH_WAYS(test_abort_leaves_nothing),
+      BOTH_WAYS(test_failures_leave_nothing_and_are_reported),
+      BOTH_WAYS(test_short_interrupted_and_delayed_writes_go_on),
+      BOTH_WAYS(test_descriptor_that_became_another_file_is_left_alone),
+      BOTH_WAYS(test_forked_child_leaves_the_file_to_its_parent),
+      BOTH_WAYS(test_two_sinks_at_once_have_names_of_their_own),
+      cmocka_unit_test_setup_teardown(test_file_of_a_killed_process_is_removed_by_the_next, setup, teardown),
+      BOTH_WAYS(test_file_of_a_living_process_is_left_alone),
+      BOTH_WAYS(test_somebody_elses_file_of_the_shared_name_is_left_alone),
+      BOTH_WAYS(test_file_that_can_be_given_no_name_is_copied),
+      BOTH_WAYS(test_path_without_a_directory_is_in_the_current_one),
+      BOTH_WAYS(test_full_file_system_is_reported_and_left_clean),
+      BOTH_WAYS(test_read_only_directory_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 # under_heapprof.sh - run a program under the library and hold it to what a harmless library promises: it ends in time, with
 # the status it should have, with nothing on its error output, and with at least so many profiles.
 #   LIB=libheapprof.so [STATUS=0] [PROFILES=0] [STDERR=] [SECONDS_MAX=60] under_heapprof.sh PROGRAM [ARGUMENT...]
+# NAMES       template of the profiles' names
 # STATUS      the exit status wanted
 # PROFILES    how many profiles must be there at least
 # STDERR      extended regular expression of the only line that may, and must, be on the error output; empty: none
@@ -11,7 +12,7 @@ set -u
 work=$(mktemp -d) || exit 1
 chmod 1777 "$work"
 trap 'rm -rf "$work"' EXIT
-export HEAPPROF_OUT="${HEAPPROF_OUT:-$work/%e.%p.%n.pb.gz}" HEAPPROF_SAMPLE_RATE="${HEAPPROF_SAMPLE_RATE:-1}"
+export HEAPPROF_OUT="${HEAPPROF_OUT:-$work/${NAMES:-%e.%p.%n.pb.gz}}" HEAPPROF_SAMPLE_RATE="${HEAPPROF_SAMPLE_RATE:-1}"
 export HEAPPROF_PERIOD="${HEAPPROF_PERIOD:-0}" HEAPPROF_WORK="$work"
 timeout -k 5 "${SECONDS_MAX:-60}" env LD_PRELOAD="$LIB" "$@" 2>"$work/stderr"
 status=$?
