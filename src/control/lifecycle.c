@@ -122,6 +122,7 @@ static void apply_settings(void) {
   hp_memory_set_ceiling(c->max_memory_bytes);
   hp_sampled_set_max_depth(c->max_depth);
   hp_recorder_set_labels(c->labels);
+  hp_sampled_follow_modules();
   if (c->peak) hp_peak_tracker_enable();
 }
 

@@ -14,6 +14,7 @@
 
 #include "labels.h"
 #include "live_table.h"
+#include "modules.h"
 #include "peak_tracker.h"
 #include "recorder.h"
 #include "stack_table.h"
@@ -224,9 +225,29 @@ static void stack_values(const struct hp_reading *reading, uint32_t id, enum hp_
   if (v[HP_INUSE_OBJECTS] == 0) v[HP_INUSE_BYTES] = 0;
 }
 
-static struct hp_row base_row(const struct hp_stack *s) {
-  return (struct hp_row){
-      .pcs = s->pcs, .depth = s->depth, .epoch = hp_load_acquire(&s->closed_epoch), .stack = (uint8_t)row_stack(s)};
+/* What is loaded, as it was at the last look. */
+struct loaded {
+  struct hp_arena *arena;
+  const struct hp_module_set *modules;
+  uint32_t sequence;
+};
+
+/* A closed stack says itself whose it is; an open one belongs to what is loaded, if that is what was loaded when it was seen to
+ * be open. That settles unless libraries come and go faster than this loops, or this thread itself was interrupted in there. */
+static const struct hp_module_set *modules_of(const struct hp_stack *s, struct loaded *loaded) {
+  enum { TRIES = 64 };
+  for (int i = 0; i < TRIES; i++) {
+    uint32_t set = hp_load_acquire(&s->closed_set);
+    if (set != 0) return hp_module_set_get(set);
+    if (loaded->sequence % 2 == 0 && hp_modules_sequence() == loaded->sequence) break;
+    const struct hp_module_set *fresh = hp_modules_loaded(loaded->arena, &loaded->sequence);
+    if (fresh != NULL) loaded->modules = fresh;
+  }
+  return loaded->modules;
+}
+
+static struct hp_row base_row(const struct hp_stack *s, struct loaded *loaded) {
+  return (struct hp_row){.pcs = s->pcs, .depth = s->depth, .modules = modules_of(s, loaded), .stack = (uint8_t)row_stack(s)};
 }
 
 static bool is_zero(const int64_t v[HP_VALUES]) { return (v[0] | v[1] | v[2] | v[3]) == 0; }
@@ -234,7 +255,7 @@ static bool is_zero(const int64_t v[HP_VALUES]) { return (v[0] | v[1] | v[2] | v
 /* The aged rows of one stack, [first, last), taken out of v; each becomes a row of its own. */
 static size_t add_aged_rows(struct hp_row *rows, const struct hp_reading *reading, size_t first, size_t last,
                             const struct hp_stack *s, int64_t v[HP_VALUES], enum hp_profile_kind kind,
-                            struct hp_arena *arena) {
+                            struct loaded *loaded) {
   size_t n = 0;
   for (size_t i = first; i < last; i++) {
     int64_t objects = reading->aged[i].objects, bytes = reading->aged[i].bytes;
@@ -245,8 +266,8 @@ static size_t add_aged_rows(struct hp_row *rows, const struct hp_reading *readin
     int64_t aged[HP_VALUES] = {objects, bytes, objects, bytes};
     for (unsigned k = 0; k < HP_VALUES; k++) v[k] -= aged[k];
     struct hp_row *row = &rows[n++];
-    *row = base_row(s);
-    row->labels = make_labels(s, age_buckets[reading->aged[i].bucket].name, arena, &row->label_count);
+    *row = base_row(s, loaded);
+    row->labels = make_labels(s, age_buckets[reading->aged[i].bucket].name, loaded->arena, &row->label_count);
     set_values(row, aged, kind);
   }
   return n;
@@ -266,6 +287,9 @@ int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, s
   if (rows == NULL) return -ENOMEM;
   if (kind == HP_KIND_DELTA && !has_room_for_delta(reading)) return -ENOMEM;
   bool with_ages = reading->aged != NULL && (kind == HP_KIND_FULL || kind == HP_KIND_HEAP);
+  struct loaded loaded = {.arena = arena};
+  loaded.modules = hp_modules_loaded(arena, &loaded.sequence);
+  if (loaded.modules == NULL) return -ENOMEM;
   size_t n = 0, aged = 0;
   for (uint32_t id = 0; id < reading->count; id++) {
     const struct hp_stack *s = hp_stack_table_get(id);
@@ -274,11 +298,12 @@ int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, s
     if (with_ages) {
       size_t first = aged;
       while (aged < reading->aged_count && reading->aged[aged].stack_id == id) aged++;
-      n += add_aged_rows(&rows[n], reading, first, aged, s, v, kind, arena);
+      n += add_aged_rows(&rows[n], reading, first, aged, s, v, kind, &loaded);
     }
-    struct hp_row row = base_row(s);
-    set_values(&row, v, kind);
-    if (is_zero(row.values)) continue;
+    if (kind == HP_KIND_HEAP) v[HP_ALLOC_OBJECTS] = v[HP_ALLOC_BYTES] = 0;
+    if (is_zero(v)) continue;
+    struct hp_row row = base_row(s, &loaded);
+    memcpy(row.values, v, sizeof row.values);
     row.labels = make_labels(s, NULL, arena, &row.label_count);
     rows[n++] = row;
   }

@@ -31,17 +31,17 @@ struct hp_location_table {
   struct hp_frame *frames;
   uint32_t count;
   uint32_t capacity;
-  bool has_epochs;                                   /* some stacks are closed: one address may be in several modules */
-  struct hp_pair_map by_pc;                          /* (pc, epoch) -> number + 1 */
-  struct hp_pair_map by_address;                     /* (address, module index + 1) -> number + 1; only if has_epochs */
-  uint32_t start_epoch;                              /* modules' epoch when the encode began: what is open was open then */
-  const struct hp_module *recent[HP_RECENT_MODULES]; /* answers for epoch 0, latest first */
+  bool has_sets;                          /* the stacks are not all of one set: addresses may be in several modules */
+  struct hp_pair_map by_pc;               /* (pc, set) -> number + 1 */
+  struct hp_pair_map by_address;          /* (address, module index + 1) -> number + 1; only if has_sets */
+  const struct hp_module_set *recent_set; /* which of these: */
+  const struct hp_module *recent[HP_RECENT_MODULES]; /* the last answers, latest first */
 };
 
 /* Nothing but the pseudo frames. false: no memory. */
-bool hp_location_table_init(struct hp_location_table *table, struct hp_arena *arena, bool has_epochs);
+bool hp_location_table_init(struct hp_location_table *table, struct hp_arena *arena, bool has_sets);
 
-/* The frame of return address pc in a stack of that epoch. HP_FRAME_NONE: no memory. pc > 1. */
-uint32_t hp_location_table_add(struct hp_location_table *table, uintptr_t pc, uint32_t epoch);
+/* The frame of return address pc in a stack of these modules. HP_FRAME_NONE: no memory. pc > 1. */
+uint32_t hp_location_table_add(struct hp_location_table *table, uintptr_t pc, const struct hp_module_set *modules);
 
 #endif

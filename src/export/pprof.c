@@ -331,9 +331,9 @@ static int put_samples(struct encoder *encoder) {
   return status;
 }
 
-static bool has_epochs(const struct hp_snapshot *snapshot) {
+static bool has_sets(const struct hp_snapshot *snapshot) {
   for (size_t i = 0; i < snapshot->row_count; i++) {
-    if (snapshot->rows[i].epoch != 0) return true;
+    if (snapshot->rows[i].modules != snapshot->rows[0].modules) return true;
   }
   return false;
 }
@@ -344,7 +344,7 @@ static int prepare(struct encoder *encoder, const struct hp_pprof_options *optio
   encoder->function_of_string.arena = encoder->arena;
   encoder->with_symbols = options->with_symbols;
   bool is_ready =
-      hp_location_table_init(&encoder->locations, encoder->arena, has_epochs(encoder->snapshot)) &&
+      hp_location_table_init(&encoder->locations, encoder->arena, has_sets(encoder->snapshot)) &&
       hp_profile_rows_init(&encoder->rows, encoder->snapshot, options->max_depth, &encoder->locations, encoder->arena) &&
       hp_profile_rows_collect(&encoder->rows);
   return is_ready ? 0 : -ENOMEM;

@@ -47,7 +47,7 @@ static uint32_t depth_wanted(const struct hp_profile_rows *rows, const struct hp
  * program come in families, and comparing is cheaper than looking up. */
 static uint32_t shared_with_before(const struct hp_profile_rows *rows, const struct hp_row *row) {
   const struct hp_row *before = rows->before;
-  if (before == NULL || before->epoch != row->epoch || rows->before_count != before->depth) return 0;
+  if (before == NULL || before->modules != row->modules || rows->before_count != before->depth) return 0;
   uint32_t limit = before->depth < row->depth ? before->depth : row->depth;
   const uintptr_t *end = row->pcs + row->depth;
   const uintptr_t *before_end = before->pcs + before->depth;
@@ -65,7 +65,7 @@ static bool look_up_frames(struct hp_profile_rows *rows, const struct hp_row *ro
   uint32_t count = 0;
   for (uint32_t i = 0; i < depth - shared; i++) {
     if (row->pcs[i] <= 1) continue; /* no address at all: readers refuse such a location */
-    uint32_t frame = hp_location_table_add(rows->locations, row->pcs[i], row->epoch);
+    uint32_t frame = hp_location_table_add(rows->locations, row->pcs[i], row->modules);
     if (frame == HP_FRAME_NONE) return false;
     frames[count++] = frame;
   }

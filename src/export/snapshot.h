@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * snapshot.h - one moment of the books as plain arrays: what crosses from record to the encoder. Past this point no lock of
  * the profiler is held.
- * Ownership   everything lives in the dump's arena, but the stacks' frames, which the stack table never frees.
+ * Ownership   everything lives in the dump's arena, but what is never freed: the stacks' frames, modules and kept sets of them.
  * Signals     async-signal-safe throughout. */
 #ifndef HP_SNAPSHOT_H
 #define HP_SNAPSHOT_H
@@ -20,6 +20,8 @@ enum hp_row_stack {
   HP_ROW_STACK_TABLE_FULL, /* only the pseudo frame [stack table full] */
 };
 
+struct hp_module_set;
+
 struct hp_label {
   const char *key;
   const char *str; /* NULL: numeric */
@@ -30,8 +32,8 @@ struct hp_label {
 struct hp_row {
   const uintptr_t *pcs; /* return addresses, leaf first */
   uint32_t depth;
-  uint32_t epoch; /* for hp_modules_find: 0 or the epoch at which the stack was closed */
-  uint8_t stack;  /* enum hp_row_stack */
+  const struct hp_module_set *modules; /* the stack's frames are in these, or in none (unwind/module_set.h); NULL: in none */
+  uint8_t stack;                       /* enum hp_row_stack */
   uint8_t label_count;
   const struct hp_label *labels;
   int64_t values[HP_VALUES];

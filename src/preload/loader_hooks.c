@@ -3,7 +3,6 @@
  * (No header: nobody calls this.) */
 #include <dlfcn.h>
 
-#include "modules.h"
 #include "next_malloc.h"
 #include "sampled_path.h"
 #include "thread_state.h"
@@ -13,7 +12,7 @@ HP_EXPORT int dlclose(void *handle) {
   hp_unwind_before_unload();
   int result = hp_next.dlclose(handle);
   hp_section_enter();
-  if (hp_unwind_after_unload()) hp_sampled_close_dead_stacks();
+  hp_unwind_after_unload();
   hp_sampled_leave_section();
   return result;
 }

@@ -28,23 +28,26 @@ static struct {
 
 void hp_sampled_set_max_depth(uint32_t frames) { max_frames = frames + HP_STACK_LEAF_EXTRA; }
 
-void hp_sampled_close_dead_stacks(void) {
-  static uint32_t closed_epoch; /* deaths up to here have been dealt with: two in quick succession are two */
-  if (hp_thread.holds_all_locks) return;
-  hp_modules_lock();
-  uint32_t epoch = hp_modules_epoch();
-  for (const struct hp_module *m = hp_modules_first(); m != NULL; m = m->next) {
-    uint32_t died = hp_load_acquire(&m->died);
-    if (died > closed_epoch && died <= epoch) hp_stack_table_close_range(m->map_start, m->map_end, died);
-  }
-  closed_epoch = epoch;
-  hp_modules_unlock();
+static void close_stacks(const struct hp_module *leaving) {
+  hp_stack_table_close_range(leaving->map_start, leaving->map_end, hp_modules_set_of_locked);
+}
+
+/* What was seen at its place while it was away (code that belongs to no module) is not its. */
+static void reopen_stacks(const struct hp_module *returning) {
+  close_stacks(returning);
+  hp_modules_set_returning_locked(returning);
+  hp_stack_table_reopen_range(returning->map_start, returning->map_end, hp_modules_are_back_locked);
+  hp_modules_set_returning_locked(NULL);
+}
+
+void hp_sampled_follow_modules(void) {
+  static const struct hp_modules_watcher watcher = {.leaving = close_stacks, .returning = reopen_stacks};
+  hp_modules_watch(&watcher);
 }
 
 static void walk_and_add(struct hp_sample *sample, uintptr_t *pcs, uint32_t room, const struct hp_frame_start *start) {
   unsigned flags = 0;
   sample->depth = (uint32_t)hp_unwind(start, pcs, room, &flags);
-  if (HP_UNLIKELY((flags & HP_UNWIND_MODULES_DIED) != 0)) hp_sampled_close_dead_stacks();
   sample->is_truncated = (flags & HP_UNWIND_TRUNCATED) != 0;
   sample->pcs = pcs;
   hp_recorder_add(sample);

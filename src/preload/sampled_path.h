@@ -45,9 +45,9 @@ extern void (*hp_sampled_epilogue)(void);
 /* The section's end: hp_section_leave() and what control wants done there. */
 void hp_sampled_leave_section(void);
 
-/* Modules died (unwinder.h): their stacks are closed, so that code which takes their addresses gets stacks of its own.
- * Inside the profiler's own section. */
-void hp_sampled_close_dead_stacks(void);
+/* From now on the stacks of a module that goes are closed, so that code which takes its addresses gets stacks of its own,
+ * and opened when it comes back. Once, at start-up, before the first sample. */
+void hp_sampled_follow_modules(void);
 
 /* Frames kept, set at start-up: HEAPPROF_MAX_DEPTH. */
 void hp_sampled_set_max_depth(uint32_t frames);

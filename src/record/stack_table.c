@@ -68,7 +68,7 @@ uint32_t hp_stack_table_count(void) {
 static bool entry_matches(const struct hp_stack *e, uint64_t hash, const uintptr_t *pcs, uint32_t depth,
                           enum hp_stack_kind kind, uint64_t label) {
   return e->hash == hash && e->depth == depth && e->kind == kind && e->label == label &&
-         hp_load_relaxed(&e->closed_epoch) == 0 && memcmp(e->pcs, pcs, depth * sizeof pcs[0]) == 0;
+         hp_load_relaxed(&e->closed_set) == 0 && memcmp(e->pcs, pcs, depth * sizeof pcs[0]) == 0;
 }
 
 static struct hp_stack *find(uint64_t hash, const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label) {
@@ -174,17 +174,29 @@ struct hp_stack *hp_stack_table_intern(const uintptr_t *pcs, uint32_t depth, enu
   return e != NULL ? e : &pseudo_full;
 }
 
-void hp_stack_table_close_range(uintptr_t start, uintptr_t end, uint32_t epoch) {
+static bool passes_through(const struct hp_stack *e, uintptr_t start, uintptr_t end) {
+  for (uint32_t i = 0; i < e->depth; i++) {
+    if (e->pcs[i] > start && e->pcs[i] <= end) return true;
+  }
+  return false;
+}
+
+void hp_stack_table_close_range(uintptr_t start, uintptr_t end, hp_stack_set_of *set_of) {
   lock_unless_forking();
   for (uint32_t id = HP_STACK_ID_FIRST; id < entry_count; id++) {
     struct hp_stack *e = hp_stack_table_get(id);
-    if (e->closed_epoch != 0) continue;
-    for (uint32_t i = 0; i < e->depth; i++) {
-      if (e->pcs[i] > start && e->pcs[i] <= end) {
-        hp_store_release(&e->closed_epoch, epoch);
-        break;
-      }
-    }
+    if (e->closed_set == 0 && passes_through(e, start, end)) hp_store_release(&e->closed_set, set_of(e->pcs, e->depth));
+  }
+  unlock_unless_forking();
+}
+
+/* Opening makes no twin: of one key there is one entry for each way its frames can belong to modules. */
+void hp_stack_table_reopen_range(uintptr_t start, uintptr_t end, hp_stack_is_back *is_back) {
+  lock_unless_forking();
+  for (uint32_t id = HP_STACK_ID_FIRST; id < entry_count; id++) {
+    struct hp_stack *e = hp_stack_table_get(id);
+    if (e->closed_set == 0 || !passes_through(e, start, end)) continue;
+    if (is_back(e->closed_set, e->pcs, e->depth)) hp_store_release(&e->closed_set, 0);
   }
   unlock_unless_forking();
 }

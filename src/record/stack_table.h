@@ -2,8 +2,9 @@
  * stack_table.h - each distinct stack (and label) once, with its four counters; the entry is its own key.
  *
  * Invariants  insert-only: an entry is never freed nor moved, so a pointer or an id stays good for the life of the process.
- *             An open entry (closed_epoch 0) is unique for its key; a closed one belongs to modules that have been unloaded
- *             and is never found again, but keeps its counters.
+ *             An open entry (closed_set 0) is unique for its key. A closed one belongs to modules some of which have been
+ *             unloaded: it keeps its counters and is not found, until just these modules are back; so a program that loads
+ *             and unloads a plugin for ever has the plugin's stacks once.
  *             freed <= allocated in both counters: the alloc side is added before the record is visible, the free side after
  *             it has been taken out; readers load the free side first. No bytes without objects: objects are added before
  * bytes, readers load bytes before objects. Locks       inserts: one lock, rank HP_RANK_STACKS. Look-ups, counters and walks
@@ -30,7 +31,7 @@ struct hp_stack {
   uint64_t freed_bytes;   /* atomic */
   uint32_t next;          /* atomic: id of the next entry of the bucket, or HP_NO_STACK */
   uint32_t id;
-  uint32_t closed_epoch; /* atomic: 0 open */
+  uint32_t closed_set; /* atomic: 0 open, else the modules it belongs to (unwind/module_set.h) */
   uint16_t depth;
   uint8_t kind; /* enum hp_stack_kind */
   uint8_t unused_;
@@ -58,8 +59,13 @@ void hp_stack_add_free(struct hp_stack *stack, uint64_t objects, uint64_t bytes)
 /* Did a counter reach its end? (Said in the profile.) */
 bool hp_stack_table_saturated(void);
 
-/* Close every open entry that has a return address in (start, end]: its module is gone as of this epoch. */
-void hp_stack_table_close_range(uintptr_t start, uintptr_t end, uint32_t epoch);
+/* A module goes, comes back. Close every open entry that has a return address in (start, end]: set_of says which modules the
+ * entry belongs to, never 0. Open those closed ones whose modules are all in their places again: is_back says. The callers
+ * see to it that no thread runs code of that module meanwhile, and that calls do not overlap. */
+typedef uint32_t hp_stack_set_of(const uintptr_t *pcs, uint32_t depth);
+typedef bool hp_stack_is_back(uint32_t set, const uintptr_t *pcs, uint32_t depth);
+void hp_stack_table_close_range(uintptr_t start, uintptr_t end, hp_stack_set_of *set_of);
+void hp_stack_table_reopen_range(uintptr_t start, uintptr_t end, hp_stack_is_back *is_back);
 
 /* Tests: make every hash equal; refuse more than so many entries (0: no limit but memory). */
 void hp_stack_table_test_force_hash(bool constant);

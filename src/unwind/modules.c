@@ -16,15 +16,21 @@ static struct hp_lock modules_lock;
 /* Not the private heap: the executable is registered by every dump, in a handler too, and in programs that never sample. */
 static struct hp_arena module_arena = {.chunk_bytes = 16 * 1024};
 static struct hp_module *newest; /* release-stored by the holder of the lock, acquire-loaded by readers */
-static uint32_t deaths;          /* latest epoch; written under the lock */
+static uint32_t deaths;          /* written under the lock */
+static uint32_t sequence;        /* written under the lock */
 static uint32_t registered;      /* under the lock */
+static const struct hp_modules_watcher *watcher;
+static const struct hp_module *returning; /* under the lock */
 
 void hp_modules_lock(void) { hp_lock_acquire(&modules_lock); }
 void hp_modules_unlock(void) { hp_lock_release(&modules_lock); }
 const struct hp_module *hp_modules_first(void) { return hp_load_acquire(&newest); }
 uint32_t hp_modules_epoch(void) { return hp_load_acquire(&deaths); }
 
-static bool is_alive(const struct hp_module *module) { return hp_load_acquire(&module->died) == 0; }
+uint32_t hp_modules_sequence(void) { return hp_load_acquire(&sequence); }
+void hp_modules_watch(const struct hp_modules_watcher *fresh) { watcher = fresh; }
+
+static bool is_alive(const struct hp_module *module) { return !hp_load_acquire(&module->is_gone); }
 
 /* Is the loader's object at this module's place? All that can be said without looking into it. */
 static bool is_same_place(const struct hp_module *module, const struct hp_object *object) {
@@ -51,26 +57,31 @@ static struct hp_module *find_alive(const struct hp_object *object) {
   return NULL;
 }
 
-/* The next epoch, begun by the first death of an event. */
-static uint32_t mark_dead_locked(struct hp_module *module, uint32_t epoch) {
-  if (epoch == 0) {
-    epoch = deaths + 1;
-    hp_store_release(&deaths, epoch);
-  }
-  hp_store_release(&module->died, epoch);
-  return epoch;
+/* Around everything that changes what is loaded. Whoever sees a part of the change sees that the sequence has moved. */
+static void begin_change_locked(void) {
+  hp_store_relaxed(&sequence, sequence + 1);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+static void end_change_locked(void) { hp_store_release(&sequence, sequence + 1); }
+
+/* Between the two ends of a change. */
+static void mark_dead_locked(struct hp_module *module) {
+  if (watcher != NULL) watcher->leaving(module);
+  hp_store_release(&module->is_gone, true);
+  hp_store_release(&deaths, deaths + 1);
 }
 
 /* Whoever was where the object is now has gone; but for the program, whose segments may leave room for others. */
 static bool bury_overlapping_locked(const struct hp_object *object) {
-  uint32_t epoch = 0;
+  bool any = false;
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
     if (is_alive(module) && !module->is_executable && module->map_start < object->map_end &&
         object->map_start < module->map_end) {
-      epoch = mark_dead_locked(module, epoch);
+      mark_dead_locked(module);
+      any = true;
     }
   }
-  return epoch != 0;
+  return any;
 }
 
 static void adopt(struct hp_module *module, const struct hp_object *object, const struct hp_module_image *image) {
@@ -85,7 +96,8 @@ static struct hp_module *revive_locked(const struct hp_object *object, const str
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
     if (!is_alive(module) && is_same_file(module, object, image)) {
       adopt(module, object, image);
-      hp_store_release(&module->died, 0);
+      if (watcher != NULL) watcher->returning(module);
+      hp_store_release(&module->is_gone, false);
       return module;
     }
   }
@@ -107,7 +119,6 @@ static struct hp_module *create_locked(const struct hp_object *object, const str
                                .text_offset = image->text_offset,
                                .load_bias = object->load_bias,
                                .index = registered++,
-                               .born = deaths,
                                .build_id_size = image->build_id_size,
                                .is_vdso = object->map_start == getauxval(AT_SYSINFO_EHDR),
                                .path = path};
@@ -130,34 +141,103 @@ const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
   hp_lock_acquire(&modules_lock);
   module = find_alive(&object); /* another thread may have been faster */
   if (module == NULL) {
+    begin_change_locked();
     if (bury_overlapping_locked(&object)) *out_died = true;
     module = revive_locked(&object, &image);
     if (module == NULL) module = create_locked(&object, &image);
+    end_change_locked();
   }
   hp_lock_release(&modules_lock);
   return module;
 }
 
-const struct hp_module *hp_modules_find(uintptr_t pc, uint32_t epoch) {
+static bool covers(const struct hp_module *module, uintptr_t address) {
+  return address >= module->map_start && address < module->map_end;
+}
+
+const struct hp_module *hp_modules_find(uintptr_t address) {
   for (const struct hp_module *module = hp_load_acquire(&newest); module != NULL; module = module->next) {
-    if (pc < module->map_start || pc >= module->map_end) continue;
-    uint32_t died = hp_load_acquire(&module->died);
-    if (epoch == 0 ? died == 0 : module->born < epoch && (died == 0 || epoch <= died)) return module;
+    if (covers(module, address) && is_alive(module)) return module;
   }
   return NULL;
 }
 
+/* ---- which modules a stack belongs to ---- */
+
+void hp_modules_set_returning_locked(const struct hp_module *module) { returning = module; }
+
+/* near: the answer for the frame before, which is mostly the answer again; the program may have others inside its bounds. */
+static const struct hp_module *find_locked(uintptr_t address, const struct hp_module *near) {
+  if (near != NULL && !near->is_executable && covers(near, address)) return near;
+  for (const struct hp_module *module = newest; module != NULL; module = module->next) {
+    if (covers(module, address) && (is_alive(module) || module == returning)) return module;
+  }
+  return NULL;
+}
+
+/* Puts the module into its place by age. False: there is no room. */
+static bool add_to_set(const struct hp_module **modules, uint32_t *count, const struct hp_module *module) {
+  uint32_t at = 0;
+  while (at < *count && modules[at]->index > module->index) at++;
+  if (at < *count && modules[at] == module) return true;
+  if (*count == HP_MODULE_SET_MAX) return false;
+  memmove(&modules[at + 1], &modules[at], (*count - at) * sizeof modules[0]);
+  modules[at] = module;
+  ++*count;
+  return true;
+}
+
+uint32_t hp_modules_set_of_locked(const uintptr_t *pcs, uint32_t depth) {
+  const struct hp_module *modules[HP_MODULE_SET_MAX];
+  const struct hp_module *module = NULL;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < depth; i++) {
+    module = find_locked(pcs[i] - 1, module);
+    if (module != NULL && !add_to_set(modules, &count, module)) return HP_MODULE_SET_UNKNOWN;
+  }
+  return hp_module_set_keep_locked(&module_arena, modules, count);
+}
+
+bool hp_modules_are_back_locked(uint32_t id, const uintptr_t *pcs, uint32_t depth) {
+  const struct hp_module_set *set = hp_module_set_get(id);
+  const struct hp_module *module = NULL;
+  if (id == HP_MODULE_SET_UNKNOWN) return false;
+  for (uint32_t i = 0; i < depth; i++) {
+    module = find_locked(pcs[i] - 1, module);
+    if (module != hp_module_set_find(set, pcs[i] - 1)) return false;
+  }
+  return true;
+}
+
+const struct hp_module_set *hp_modules_loaded(struct hp_arena *arena, uint32_t *out_sequence) {
+  uint32_t before = hp_load_acquire(&sequence);
+  const struct hp_module *first = hp_load_acquire(&newest);
+  size_t room = 0;
+  for (const struct hp_module *module = first; module != NULL; module = module->next) room++;
+  struct hp_module_set *set = hp_arena_alloc(arena, sizeof *set + room * sizeof set->modules[0]);
+  if (set == NULL) return NULL;
+  for (const struct hp_module *module = first; module != NULL; module = module->next) {
+    if (is_alive(module)) set->modules[set->count++] = module;
+  }
+  set->id = HP_MODULE_SET_LOADED + before;
+  *out_sequence = before;
+  return set;
+}
+
 /* Other threads may be unloading any of them, so nothing is looked into: another library at exactly the place of one that
  * has gone passes for it here, and is told apart when a frame of it is seen (hp_modules_note). The program does not go. */
-uint32_t hp_modules_check(void) {
-  uint32_t epoch = 0;
+bool hp_modules_check(void) {
+  bool any = false;
   hp_lock_acquire(&modules_lock);
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
     struct hp_object object;
     if (!is_alive(module) || module->is_executable) continue;
-    if (!hp_object_find(module->text_start, &object) || !is_same_place(module, &object))
-      epoch = mark_dead_locked(module, epoch);
+    if (hp_object_find(module->text_start, &object) && is_same_place(module, &object)) continue;
+    if (!any) begin_change_locked();
+    any = true;
+    mark_dead_locked(module);
   }
+  if (any) end_change_locked();
   hp_lock_release(&modules_lock);
-  return epoch;
+  return any;
 }

@@ -219,7 +219,7 @@ void hp_unwind_before_unload(void) {
 
 bool hp_unwind_after_unload(void) {
   hp_object_find_resume();
-  bool died = hp_modules_check() != 0;
+  bool died = hp_modules_check();
   hp_rule_cache_resume(hp_modules_epoch());
   return died;
 }

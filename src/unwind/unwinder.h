@@ -29,7 +29,7 @@ struct hp_frame_start {
 enum hp_unwind_flags {
   HP_UNWIND_TRUNCATED = 1,    /* more frames than max */
   HP_UNWIND_INCOMPLETE = 2,   /* ended at a frame without unwind data, or one that did not make sense */
-  HP_UNWIND_MODULES_DIED = 4, /* a module known before was found to be gone: hp_modules_take_deaths() tells which */
+  HP_UNWIND_MODULES_DIED = 4, /* a module known before was found to be gone (modules.h): walked again */
 };
 
 /* Fill pcs[0..max) with return addresses, leaf first; frames of heapprof itself are left out (a start inside our own text

@@ -123,6 +123,38 @@ def f4_mappings(t):
         assert main.offset < size and main.limit - main.start < size + 8192
 
 
+def f4_reloaded(t):
+    plugins = [os.path.join(t.binaries, "libplugin_%s.so" % x) for x in "ab"]
+    sizes = {"plugin_site_a": 1000, "plugin_site_b": 3000}
+    r = t.run(*plugins, kind="full,delta")
+    a, b, reused, stacks_before, stacks, bytes_before, metadata = [int(x) for x in r.out.split()]
+    assert reused > (a + b) * 0.9, "never at the same place: this shows nothing"
+    assert a > 1000 and b > 1000, (a, b)
+    assert stacks - stacks_before < 10, "new stacks: %d -> %d" % (stacks_before, stacks)
+    assert metadata - bytes_before < 200000, "metadata: %d -> %d" % (bytes_before, metadata)
+    deltas = dict((site, [0, 0]) for site in sizes)
+    during = 0
+    for path in r.files:
+        p = Profile(path)
+        if ".delta." in path:
+            for site in sizes:
+                deltas[site] = [x + y for x, y in zip(deltas[site], p.totals(site))]
+            continue
+        during += "during" in path
+        for site, size in sizes.items():
+            for row in p.rows_of(site):
+                # one sample may be half counted: objects before bytes
+                assert 0 <= row.values[0] * size - row.values[1] <= size, (path, site, row.values)
+                mapping = p.locations[row.stack[0]][0]
+                file = next(m.file for m in p.mappings if m.id == mapping)
+                equal(file, plugins[site == "plugin_site_b"], path)
+    assert during > 5, during
+    last = t.profile(r, "last.full")
+    for site, loads in (("plugin_site_a", a), ("plugin_site_b", b)):
+        equal(last.totals(site), [loads, loads * sizes[site], 1, sizes[site]], site)
+        equal(deltas[site], [loads, loads * sizes[site]], "deltas of " + site)
+
+
 def f5_runs_unite(t):
     if not shutil.which("go"):
         raise SystemExit(77)

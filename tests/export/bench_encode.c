@@ -31,6 +31,7 @@ static void make_stacks(struct hp_row *rows, size_t stacks, size_t depth, const 
     for (size_t k = 0; k < depth && is_by_bits; k++) pcs[k] = sites[(2 * k + (k < 32 ? i >> k & 1 : 0)) % site_count];
     rows[i].pcs = pcs;
     rows[i].depth = (uint32_t)depth;
+    rows[i].modules = fake_modules_loaded();
     int64_t objects = 1 + (int64_t)(hp_rng_next(rng) % 20);
     rows[i].values[HP_ALLOC_OBJECTS] = objects * 1741;
     rows[i].values[HP_ALLOC_BYTES] = objects * 1741 * (int64_t)(16 + hp_rng_next(rng) % 4096);

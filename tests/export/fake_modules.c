@@ -12,23 +12,33 @@ static struct hp_module modules[FAKE_MODULES_MAX];
 static unsigned module_count;
 static uint32_t next_index; /* never again the same: names are remembered by it */
 static unsigned note_count;
-static uint32_t death_epoch;
-static struct hp_module *doomed;
+static struct {
+  struct hp_module_set set; /* of all */
+  const struct hp_module *modules[FAKE_MODULES_MAX];
+} loaded;
 static bool is_refusing;
 
 void fake_modules_reset(void) {
   module_count = 0;
   note_count = 0;
-  death_epoch = 0;
-  doomed = NULL;
+  loaded.set = (struct hp_module_set){.id = HP_MODULE_SET_LOADED};
   is_refusing = false;
 }
 
 void fake_modules_refuse(void) { is_refusing = true; }
 
-void fake_modules_kill_later(struct hp_module *module) { doomed = module; }
+const struct hp_module_set *fake_modules_loaded(void) { return &loaded.set; }
 
-uint32_t hp_modules_epoch(void) { return death_epoch; }
+const struct hp_module_set *fake_modules_set(const struct hp_module *module) {
+  static struct {
+    struct hp_module_set set;
+    const struct hp_module *only;
+  } sets[FAKE_MODULES_MAX];
+  unsigned place = (unsigned)(module - modules);
+  sets[place].set = (struct hp_module_set){.id = 2 + place, .count = 1};
+  sets[place].only = module;
+  return &sets[place].set;
+}
 
 unsigned fake_modules_notes(void) { return note_count; }
 
@@ -41,6 +51,7 @@ struct hp_module *fake_modules_add(struct hp_module module) {
   module_count++;
   if (slot->map_start == 0) slot->map_start = slot->text_start;
   if (slot->map_end == 0) slot->map_end = slot->text_end;
+  loaded.modules[loaded.set.count++] = slot;
   return slot;
 }
 
@@ -99,18 +110,17 @@ struct hp_module *fake_modules_add_loaded(uintptr_t pc) {
 const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
   *out_died = false;
   note_count++;
-  const struct hp_module *known = hp_modules_find(pc, 0);
+  const struct hp_module *known = hp_modules_find(pc);
   return known != NULL || is_refusing ? known : fake_modules_add_loaded(pc);
 }
 
 const struct hp_module *hp_modules_first(void) { return module_count == 0 ? NULL : &modules[module_count - 1]; }
 
-const struct hp_module *hp_modules_find(uintptr_t pc, uint32_t epoch) {
-  if (doomed != NULL && doomed->died == 0 && pc >= doomed->map_start && pc < doomed->map_end) doomed->died = ++death_epoch;
-  for (const struct hp_module *module = hp_modules_first(); module != NULL; module = module->next) {
-    if (pc < module->map_start || pc >= module->map_end) continue;
-    bool is_covered = epoch == 0 ? module->died == 0 : module->born < epoch && (module->died == 0 || epoch <= module->died);
-    if (is_covered) return module;
+const struct hp_module *hp_modules_find(uintptr_t address) { return hp_module_set_find(&loaded.set, address); }
+
+const struct hp_module *hp_module_set_find(const struct hp_module_set *set, uintptr_t address) {
+  for (uint32_t i = 0; set != NULL && i < set->count; i++) {
+    if (address >= set->modules[i]->map_start && address < set->modules[i]->map_end) return set->modules[i];
   }
   return NULL;
 }

@@ -11,8 +11,9 @@ void fake_modules_reset(void);
 struct hp_module *fake_modules_add(struct hp_module module);
 /* Registers the object the loader has at pc, as the real one would. */
 struct hp_module *fake_modules_add_loaded(uintptr_t pc);
-/* The module goes at the next look for an address of it. */
-void fake_modules_kill_later(struct hp_module *module);
+/* All of them, also of those to come; one of them alone. */
+const struct hp_module_set *fake_modules_loaded(void);
+const struct hp_module_set *fake_modules_set(const struct hp_module *module);
 /* From now on nothing can be registered (as without memory), until the reset. */
 void fake_modules_refuse(void);
 /* Calls of hp_modules_note since the reset. */

@@ -34,7 +34,11 @@ static void fill_rows(void) {
       const struct hp_module *module = modules[hp_rng_next(&rng) % 2];
       frames[i][k] = module->text_start + 2 + hp_rng_next(&rng) % (module->text_end - module->text_start - 2);
     }
-    rows[i] = (struct hp_row){.pcs = frames[i], .depth = DEPTH, .epoch = i % 5 == 0, .labels = labels, .label_count = 2};
+    rows[i] = (struct hp_row){.pcs = frames[i],
+                              .depth = DEPTH,
+                              .modules = i % 5 == 0 ? fake_modules_set(modules[0]) : fake_modules_loaded(),
+                              .labels = labels,
+                              .label_count = 2};
     for (size_t v = 0; v < HP_VALUES; v++) rows[i].values[v] = (int64_t)(hp_rng_next(&rng) >> 40) + (v < 2 ? 1 << 24 : 0);
   }
 }

@@ -34,7 +34,8 @@ static int setup(void **state) {
 
 static struct hp_row row_of(const uintptr_t *pcs, uint32_t depth, int64_t objects, int64_t bytes, int64_t inuse_objects,
                             int64_t inuse_bytes) {
-  return (struct hp_row){.pcs = pcs, .depth = depth, .values = {objects, bytes, inuse_objects, inuse_bytes}};
+  return (struct hp_row){
+      .pcs = pcs, .depth = depth, .modules = fake_modules_loaded(), .values = {objects, bytes, inuse_objects, inuse_bytes}};
 }
 
 static struct hp_snapshot snapshot_of(const struct hp_row *rows, size_t n, enum hp_profile_kind kind) {
@@ -231,7 +232,7 @@ static void test_rows_that_share_their_root_end_keep_their_own_frames(void **sta
     }
     mixed = mixed * 6364136223846793005u + 1442695040888963407u;
     rows[i] = row_of(pcs[i], depth, 1, 10, 1, 10);
-    rows[i].epoch = (uint32_t)(mixed >> 62) == 0;
+    if ((uint32_t)(mixed >> 62) == 0) rows[i].modules = fake_modules_set(hp_modules_find(PROGRAM));
     if (mixed >> 58 == 5) rows[i].stack = HP_ROW_NO_STACK;
   }
   struct hp_snapshot snapshot = snapshot_of(rows, ROWS, HP_KIND_FULL);

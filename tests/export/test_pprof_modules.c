@@ -37,31 +37,35 @@ static int setup(void **state) {
   return 0;
 }
 
-static struct hp_row row_of(const uintptr_t *pcs, uint32_t depth, uint32_t epoch) {
-  return (struct hp_row){.pcs = pcs, .depth = depth, .epoch = epoch, .values = {1, 10, 1, 10}};
+static struct hp_row row_in(const uintptr_t *pcs, uint32_t depth, const struct hp_module_set *modules) {
+  return (struct hp_row){.pcs = pcs, .depth = depth, .modules = modules, .values = {1, 10, 1, 10}};
+}
+
+static struct hp_row row_of(const uintptr_t *pcs, uint32_t depth) { return row_in(pcs, depth, fake_modules_loaded()); }
+
+static struct hp_row row_of_one(const uintptr_t *pcs, const struct hp_module *module) {
+  return row_in(pcs, 1, fake_modules_set(module));
 }
 
 static struct hp_snapshot snapshot_of(const struct hp_row *rows, size_t n) {
   return (struct hp_snapshot){.rows = rows, .row_count = n, .kind = HP_KIND_FULL, .period_bytes = 1};
 }
 
-static struct hp_module *add_library(uintptr_t start, const char *path, uint8_t build_id, uint32_t born, uint32_t died) {
+static struct hp_module *add_library(uintptr_t start, const char *path, uint8_t build_id) {
   return fake_modules_add((struct hp_module){.text_start = start,
                                              .text_end = start + TEXT_BYTES,
                                              .text_offset = 0x1000,
                                              .path = path,
                                              .build_id_size = 1,
-                                             .build_id = {build_id},
-                                             .born = born,
-                                             .died = died});
+                                             .build_id = {build_id}});
 }
 
 static void test_row_of_an_unloaded_library_still_belongs_to_it(void **state) {
   (void)state;
-  add_library(PLACE, "/lib/first.so", 1, 0, 1);
-  add_library(PLACE, "/lib/second.so", 2, 1, 0);
+  const struct hp_module *first = add_library(PLACE, "/lib/first.so", 1);
+  const struct hp_module *second = add_library(PLACE, "/lib/second.so", 2);
   const uintptr_t pcs[] = {PLACE + 0x101};
-  struct hp_row rows[] = {row_of(pcs, 1, 1), row_of(pcs, 1, 0)};
+  struct hp_row rows[] = {row_of_one(pcs, first), row_of_one(pcs, second)};
   struct hp_snapshot snapshot = snapshot_of(rows, 2);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   assert_string_equal(string_of(&decoded, mapping_of(&decoded, 0, 0)->filename), "/lib/first.so");
@@ -74,9 +78,11 @@ static void test_row_of_an_unloaded_library_still_belongs_to_it(void **state) {
 
 static void test_library_unloaded_while_the_encode_runs_is_still_found(void **state) {
   (void)state;
-  fake_modules_kill_later(add_library(PLACE, "/lib/leaving.so", 1, 0, 0));
+  struct hp_module *leaving = add_library(PLACE, "/lib/leaving.so", 1);
   const uintptr_t pcs[] = {PLACE + 0x101, 0x4321};
-  struct hp_row row = row_of(pcs, 2, 0);
+  struct hp_row row = row_in(pcs, 2, fake_modules_set(leaving));
+  leaving->is_gone = true;
+  add_library(PLACE, "/lib/arriving.so", 2);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   assert_string_equal(string_of(&decoded, mapping_of(&decoded, 0, 0)->filename), "/lib/leaving.so");
@@ -84,11 +90,11 @@ static void test_library_unloaded_while_the_encode_runs_is_still_found(void **st
   decoded_free(&decoded);
 }
 
-static void test_one_library_at_two_epochs_is_one_location(void **state) {
+static void test_one_library_in_two_sets_is_one_location(void **state) {
   (void)state;
-  add_library(PLACE, "/lib/first.so", 1, 0, 0);
+  const struct hp_module *first = add_library(PLACE, "/lib/first.so", 1);
   const uintptr_t pcs[] = {PLACE + 0x101};
-  struct hp_row rows[] = {row_of(pcs, 1, 1), row_of(pcs, 1, 0), row_of(pcs, 1, 2)};
+  struct hp_row rows[] = {row_of_one(pcs, first), row_of(pcs, 1), row_of_one(pcs, first)};
   struct hp_snapshot snapshot = snapshot_of(rows, 3);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   assert_int_equal(decoded.profile->n_location, 1);
@@ -97,12 +103,13 @@ static void test_one_library_at_two_epochs_is_one_location(void **state) {
 
 static void test_same_build_loaded_again_over_itself_is_one_mapping(void **state) {
   (void)state;
-  add_library(PLACE, "/lib/plugin.so", 1, 0, 1);
-  add_library(PLACE, "/lib/plugin.so", 1, 1, 2);
-  add_library(PLACE + 0x3000, "/lib/plugin.so", 1, 2, 0); /* moved by three pages: overlaps, but is the same code */
+  const struct hp_module *first = add_library(PLACE, "/lib/plugin.so", 1);
+  const struct hp_module *second = add_library(PLACE, "/lib/plugin.so", 1);
+  /* moved by three pages: overlaps, but is the same code */
+  const struct hp_module *third = add_library(PLACE + 0x3000, "/lib/plugin.so", 1);
   const uintptr_t old[] = {PLACE + 0x101};
   const uintptr_t moved[] = {PLACE + 0x3000 + 0x101};
-  struct hp_row rows[] = {row_of(old, 1, 1), row_of(old, 1, 2), row_of(moved, 1, 0)};
+  struct hp_row rows[] = {row_of_one(old, first), row_of_one(old, second), row_of_one(moved, third)};
   struct hp_snapshot snapshot = snapshot_of(rows, 3);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   assert_int_equal(decoded.profile->n_mapping, 2);
@@ -115,10 +122,11 @@ static void test_same_build_loaded_again_over_itself_is_one_mapping(void **state
 
 static void test_other_builds_of_a_path_never_overlap_in_the_file(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < 40; i++) add_library(PLACE + 0x1000 * (i % 3), "/lib/plugin.so", (uint8_t)(i % 7), i, i + 1);
   const uintptr_t pcs[] = {PLACE + 0x2001};
   struct hp_row rows[40];
-  for (uint32_t i = 0; i < 40; i++) rows[i] = row_of(pcs, 1, i + 1);
+  for (uint32_t i = 0; i < 40; i++) {
+    rows[i] = row_of_one(pcs, add_library(PLACE + 0x1000 * (i % 3), "/lib/plugin.so", (uint8_t)(i % 7)));
+  }
   struct hp_snapshot snapshot = snapshot_of(rows, 40);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   const Perftools__Profiles__Profile *profile = decoded.profile;
@@ -142,9 +150,9 @@ static void test_other_builds_of_a_path_never_overlap_in_the_file(void **state) 
 
 static void test_only_modules_in_use_are_written(void **state) {
   (void)state;
-  for (uint32_t i = 0; i < 300; i++) add_library(PLACE + i * 0x100000ul, "/lib/many.so", (uint8_t)i, 0, 0);
+  for (uint32_t i = 0; i < 300; i++) add_library(PLACE + i * 0x100000ul, "/lib/many.so", (uint8_t)i);
   const uintptr_t pcs[] = {PLACE + 200 * 0x100000ul + 5};
-  struct hp_row row = row_of(pcs, 1, 0);
+  struct hp_row row = row_of(pcs, 1);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   assert_int_equal(decoded.profile->n_mapping, 2);
@@ -155,10 +163,10 @@ static void test_only_modules_in_use_are_written(void **state) {
 static void test_modules_beyond_the_cache_of_recent_ones_are_found(void **state) {
   (void)state;
   enum { MODULES = 40, DEPTH = 400 };
-  for (uint32_t i = 0; i < MODULES; i++) add_library(PLACE + i * 0x100000ul, "/lib/many.so", (uint8_t)i, 0, 0);
+  for (uint32_t i = 0; i < MODULES; i++) add_library(PLACE + i * 0x100000ul, "/lib/many.so", (uint8_t)i);
   uintptr_t pcs[DEPTH];
   for (size_t i = 0; i < DEPTH; i++) pcs[i] = PLACE + (i * 7 % MODULES) * 0x100000ul + 5 + i;
-  struct hp_row row = row_of(pcs, DEPTH, 0);
+  struct hp_row row = row_of(pcs, DEPTH);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct hp_pprof_options options = OPTIONS;
   options.max_depth = DEPTH;
@@ -172,7 +180,7 @@ static void test_modules_beyond_the_cache_of_recent_ones_are_found(void **state)
 }
 
 static void expect_frames(const uintptr_t *pcs, uint32_t depth, bool with_symbols, uint32_t left_out) {
-  struct hp_row row = row_of(pcs, depth, 0);
+  struct hp_row row = row_of(pcs, depth);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct hp_pprof_options options = OPTIONS;
   options.with_symbols = with_symbols;
@@ -208,7 +216,7 @@ static void test_operator_new_is_left_out_at_the_leaf(void **state) {
 static void test_operator_new_does_not_count_towards_the_depth(void **state) {
   (void)state;
   const uintptr_t pcs[] = {inside(new_plain), inside(quiet_function), inside(quiet_function) + 1};
-  struct hp_row row = row_of(pcs, 3, 0);
+  struct hp_row row = row_of(pcs, 3);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct hp_pprof_options options = OPTIONS;
   options.max_depth = 2;
@@ -221,7 +229,7 @@ static void test_operator_new_does_not_count_towards_the_depth(void **state) {
 static void test_names_of_static_functions_are_there(void **state) {
   (void)state;
   const uintptr_t pcs[] = {inside(quiet_function), inside(not_new)};
-  struct hp_row row = row_of(pcs, 2, 0);
+  struct hp_row row = row_of(pcs, 2);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   assert_string_equal(frame_of(&decoded, 0, 0), "quiet_function");
@@ -235,7 +243,7 @@ static void test_names_of_static_functions_are_there(void **state) {
 static void test_two_addresses_of_a_function_share_it(void **state) {
   (void)state;
   const uintptr_t pcs[] = {inside(quiet_function), inside(quiet_function) + 1};
-  struct hp_row row = row_of(pcs, 2, 0);
+  struct hp_row row = row_of(pcs, 2);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct decoded decoded = encode_and_decode(&snapshot, &OPTIONS);
   assert_int_equal(decoded.profile->n_location, 2);
@@ -246,7 +254,7 @@ static void test_two_addresses_of_a_function_share_it(void **state) {
 static void test_without_symbols_there_are_no_names(void **state) {
   (void)state;
   const uintptr_t pcs[] = {inside(quiet_function)};
-  struct hp_row row = row_of(pcs, 1, 0);
+  struct hp_row row = row_of(pcs, 1);
   struct hp_snapshot snapshot = snapshot_of(&row, 1);
   struct hp_pprof_options options = OPTIONS;
   options.with_symbols = false;
@@ -270,7 +278,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_row_of_an_unloaded_library_still_belongs_to_it, setup),
       cmocka_unit_test_setup(test_library_unloaded_while_the_encode_runs_is_still_found, setup),
-      cmocka_unit_test_setup(test_one_library_at_two_epochs_is_one_location, setup),
+      cmocka_unit_test_setup(test_one_library_in_two_sets_is_one_location, setup),
       cmocka_unit_test_setup(test_same_build_loaded_again_over_itself_is_one_mapping, setup),
       cmocka_unit_test_setup(test_other_builds_of_a_path_never_overlap_in_the_file, setup),
       cmocka_unit_test_setup(test_only_modules_in_use_are_written, setup),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * test_books.c - readings and rows: kinds, deltas that telescope, reset, want of memory, ages. */
+ * test_books.c - readings and rows: kinds, deltas that telescope, reset, want of memory, ages; whose a row's frames are. */
 #include <errno.h>
 
 #include "books.h"
 #include "heap.h"
 #include "hot.h"
+#include "modules.h"
 #include "recorder.h"
 #include "unit_test.h"
 
@@ -138,10 +139,94 @@ static void e6_rows_by_age_add_up(void **state) {
   for (int k = 0; k < HP_VALUES; k++) assert_int_equal(aged[k], plain[k]);
 }
 
+/* ---- the modules of a row, while libraries come and go ---- */
+static uint32_t sequence;
+static void (*at_next_look)(void);
+
+uint32_t hp_modules_sequence(void) {
+  void (*change)(void) = at_next_look;
+  at_next_look = NULL;
+  if (change != NULL) change();
+  return sequence;
+}
+
+const struct hp_module_set *hp_modules_loaded(struct hp_arena *arena, uint32_t *out_sequence) {
+  struct hp_module_set *set = hp_arena_alloc(arena, sizeof *set);
+  if (set == NULL) return NULL;
+  set->id = HP_MODULE_SET_LOADED + sequence;
+  *out_sequence = sequence;
+  return set;
+}
+
+const struct hp_module_set *hp_module_set_get(uint32_t id) {
+  static struct hp_module_set set;
+  set.id = id;
+  return &set;
+}
+
+enum { MODULE_PC = 0x7000100, MODULE_SET = 77 };
+
+static uint32_t module_set_of(const uintptr_t *pcs, uint32_t depth) {
+  (void)pcs;
+  (void)depth;
+  return MODULE_SET;
+}
+static bool module_is_back(uint32_t set, const uintptr_t *pcs, uint32_t depth) {
+  (void)pcs;
+  (void)depth;
+  return set == MODULE_SET;
+}
+static void library_goes(void) {
+  hp_stack_table_close_range(MODULE_PC - 0x10, MODULE_PC, module_set_of);
+  sequence += 2;
+}
+static void library_comes(void) {
+  hp_stack_table_reopen_range(MODULE_PC - 0x10, MODULE_PC, module_is_back);
+  sequence += 2;
+}
+static void another_library_comes(void) { sequence += 2; }
+static void this_thread_was_interrupted_in_a_change(void) { sequence++; }
+
+/* The set of the row of MODULE_PC, when `change` happens while it is being made. */
+static uint32_t set_of_row(void (*change)(void)) {
+  struct hp_arena arena = {0};
+  struct hp_reading reading;
+  const struct hp_row *rows;
+  size_t count;
+  uint32_t set = 0;
+  assert_int_equal(hp_books_read(&reading, &arena), 0);
+  at_next_look = change;
+  assert_int_equal(hp_books_rows(&reading, HP_KIND_FULL, &arena, &rows, &count), 0);
+  for (size_t i = 0; i < count; i++) {
+    if (rows[i].depth == 1 && rows[i].pcs[0] == MODULE_PC) set = rows[i].modules->id;
+  }
+  at_next_look = NULL;
+  hp_arena_reset(&arena);
+  return set;
+}
+
+static void a_row_belongs_to_what_was_loaded_when_its_stack_was_open(void **state) {
+  (void)state;
+  allocate(MODULE_PC, 1, 100, 1, true);
+  assert_int_equal(set_of_row(NULL), HP_MODULE_SET_LOADED);
+  assert_int_equal(set_of_row(another_library_comes), HP_MODULE_SET_LOADED + 2);
+  assert_int_equal(set_of_row(library_goes), MODULE_SET);
+  assert_int_equal(set_of_row(NULL), MODULE_SET);
+  library_comes();
+  assert_int_equal(set_of_row(NULL), HP_MODULE_SET_LOADED + sequence);
+  uint32_t set = set_of_row(this_thread_was_interrupted_in_a_change); /* it ends */
+  assert_int_equal(set, HP_MODULE_SET_LOADED + sequence);
+  sequence++;
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(e1_e2_kinds_of_one_reading),
-                                     cmocka_unit_test(e3_deltas_of_fractions_telescope),
-                                     cmocka_unit_test(e3_a_delta_without_memory_is_not_written_and_nothing_is_lost),
-                                     cmocka_unit_test(reset_leaves_what_is_in_use), cmocka_unit_test(e6_rows_by_age_add_up)};
+  const struct CMUnitTest tests[] = {
+      /* first: its stack is the first row */
+      cmocka_unit_test_setup(a_row_belongs_to_what_was_loaded_when_its_stack_was_open, set_up),
+      cmocka_unit_test(e1_e2_kinds_of_one_reading),
+      cmocka_unit_test(e3_deltas_of_fractions_telescope),
+      cmocka_unit_test(e3_a_delta_without_memory_is_not_written_and_nothing_is_lost),
+      cmocka_unit_test(reset_leaves_what_is_in_use),
+      cmocka_unit_test(e6_rows_by_age_add_up)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -98,19 +98,70 @@ static void a4_d10_counters_stop_at_their_end(void **state) {
   assert_true(e->alloc_objects >= UINT64_MAX - 1); /* never small again */
 }
 
+/* Modules as numbers: a stack belongs to number current_set, and is back when it is asked for with that. */
+static uint32_t current_set;
+static uint32_t set_of(const uintptr_t *pcs, uint32_t depth) {
+  assert_int_equal(depth, 2);
+  assert_int_equal(pcs[1], 0x500000);
+  return current_set;
+}
+static bool is_back(uint32_t set, const uintptr_t *pcs, uint32_t depth) {
+  assert_int_equal(set_of(pcs, depth), current_set);
+  return set == current_set;
+}
+static void swap_modules(uint32_t next) {
+  hp_stack_table_close_range(0x900000, 0x900020, set_of);
+  current_set = next;
+  hp_stack_table_reopen_range(0x900000, 0x900020, is_back);
+}
+
 static void closed_entries_keep_their_counters_and_are_not_found(void **state) {
   (void)state;
   uintptr_t pcs[] = {0x900010, 0x500000};
   struct hp_stack *e = intern(pcs, 2);
   hp_stack_add_alloc(e, 7, 7);
-  hp_stack_table_close_range(0x900010, 0x900020, 3); /* (start, end] */
+  current_set = 3;
+  hp_stack_table_close_range(0x900010, 0x900020, set_of); /* (start, end] */
   assert_ptr_equal(intern(pcs, 2), e);
-  hp_stack_table_close_range(0x900000, 0x900010, 3);
+  hp_stack_table_close_range(0x900000, 0x900010, set_of);
   struct hp_stack *fresh = intern(pcs, 2);
   assert_ptr_not_equal(fresh, e);
-  assert_int_equal(e->closed_epoch, 3);
+  assert_int_equal(e->closed_set, 3);
   assert_int_equal(e->alloc_objects, 7);
   assert_int_equal(fresh->alloc_objects, 0);
+  current_set = 4;
+  hp_stack_table_close_range(0x900000, 0x900010, set_of);
+  assert_int_equal(e->closed_set, 3); /* whose it was, not who left last */
+  assert_int_equal(fresh->closed_set, 4);
+}
+
+static void a_module_that_is_back_finds_its_entries_and_nobody_elses(void **state) {
+  (void)state;
+  enum { MODULES = 5, STACKS = 100, ROUNDS = 1000 };
+  static struct hp_stack *known[MODULES][STACKS];
+  uint32_t before = hp_stack_table_count();
+  for (uint32_t round = 0; round < ROUNDS; round++) {
+    uint32_t module = round * 3 % MODULES;
+    swap_modules(10 + module);
+    for (uintptr_t i = 0; i < STACKS; i++) {
+      uintptr_t pcs[] = {0x900001 + i % 0x20, 0x500000};
+      struct hp_stack *e = hp_stack_table_intern(pcs, 2, HP_STACK_WHOLE, (i / 0x20 + 1) << 16);
+      if (known[module][i] == NULL) {
+        known[module][i] = e;
+        for (uint32_t other = 0; other < MODULES; other++) assert_true(other == module || known[other][i] != e);
+      }
+      assert_ptr_equal(e, known[module][i]);
+      assert_int_equal(e->closed_set, 0);
+      hp_stack_add_alloc(e, 1, module);
+    }
+  }
+  assert_int_equal(hp_stack_table_count() - before, MODULES * STACKS);
+  for (uint32_t module = 0; module < MODULES; module++) {
+    for (uint32_t i = 0; i < STACKS; i++) {
+      assert_int_equal(known[module][i]->alloc_objects, ROUNDS / MODULES);
+      assert_int_equal(known[module][i]->alloc_bytes, module * (ROUNDS / MODULES));
+    }
+  }
 }
 
 static void a5_a_full_table_refuses_and_keeps_what_it_has(void **state) {
@@ -160,6 +211,7 @@ int main(void) {
                                      cmocka_unit_test(a4_a_depth_of_more_than_16_bits_is_cut_not_wrapped),
                                      cmocka_unit_test(a4_d10_counters_stop_at_their_end),
                                      cmocka_unit_test(closed_entries_keep_their_counters_and_are_not_found),
+                                     cmocka_unit_test(a_module_that_is_back_finds_its_entries_and_nobody_elses),
                                      cmocka_unit_test(a5_a_full_table_refuses_and_keeps_what_it_has),
                                      cmocka_unit_test(threads_that_meet_at_a_new_stack_make_one_entry)};
   return cmocka_run_group_tests(tests, NULL, NULL);

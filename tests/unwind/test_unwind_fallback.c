@@ -40,7 +40,7 @@ static void test_nothing_is_known_before_the_first_list(void **state) {
   uintptr_t pcs[16];
   unsigned flags;
   assert_int_equal(walk_ours(pcs, 16, &flags) >= 1, 1);
-  assert_null(hp_modules_find(pcs[0], 0));
+  assert_null(hp_modules_find(pcs[0]));
   struct hp_object object;
   assert_false(hp_object_list_find(pcs[0], &object));
 }
@@ -84,7 +84,7 @@ static void test_libraries_come_and_go(void **state) {
     hp_unwind_after_load();
     plugin_function function = (plugin_function)(uintptr_t)dlsym(handle, "plugin_call");
     function(check_here);
-    const struct hp_module *module = hp_modules_find((uintptr_t)function, 0);
+    const struct hp_module *module = hp_modules_find((uintptr_t)function);
     assert_non_null(module);
     assert_non_null(strstr(module->path, i % 2 ? "small" : "large"));
     hp_unwind_before_unload();

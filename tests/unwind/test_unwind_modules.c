@@ -73,19 +73,147 @@ static void test_library_at_reused_addresses_has_its_own_rules(void **state) {
     unw_flush_cache(unw_local_addr_space, 0, 0);
     function(check_here);
     assert_int_equal(walk_differences, 0);
-    const struct hp_module *module = hp_modules_find(last, 0);
+    const struct hp_module *module = hp_modules_find(last);
     assert_non_null(module);
     assert_non_null(strstr(module->path, names[i % 2]));
-    assert_int_equal(module->died, 0);
+    assert_false(module->is_gone);
     assert_true(close_plugin(handle));
-    assert_int_equal(module->died, hp_modules_epoch());
-    assert_null(hp_modules_find(last, 0));
-    assert_ptr_equal(hp_modules_find(last, hp_modules_epoch()), module);
+    assert_true(module->is_gone);
+    assert_null(hp_modules_find(last));
   }
   assert_true(reused > ROUNDS / 2); /* else this test shows nothing */
   uint32_t count = 0;
   for (const struct hp_module *module = hp_modules_first(); module != NULL; module = module->next) count++;
   assert_true(count < 40); /* a library that comes back is the same module */
+}
+
+/* ---- whose stacks they are ---- */
+
+enum { WATCHED = 2 };
+static struct {
+  uintptr_t pcs[2];
+  uint32_t set; /* 0: never closed */
+  const struct hp_module *module;
+  bool is_open;
+} watched[WATCHED];
+static int leavings, returnings;
+
+static void ignore_module(const struct hp_module *module) { (void)module; }
+
+static void note_leaving(const struct hp_module *module) {
+  leavings++;
+  assert_false(module->is_gone);
+  assert_int_equal(hp_modules_sequence() % 2, 1);
+  for (int i = 0; i < WATCHED; i++) {
+    if (watched[i].module != module) continue;
+    assert_true(watched[i].is_open);
+    uint32_t set = hp_modules_set_of_locked(watched[i].pcs, 2);
+    assert_true(watched[i].set == 0 || watched[i].set == set); /* the same modules are the same set */
+    watched[i].set = set;
+    watched[i].is_open = false;
+  }
+}
+
+static void note_returning(const struct hp_module *module) {
+  returnings++;
+  assert_true(module->is_gone);
+  hp_modules_set_returning_locked(module);
+  for (int i = 0; i < WATCHED; i++) {
+    if (watched[i].set == 0) continue;
+    bool is_back = hp_modules_are_back_locked(watched[i].set, watched[i].pcs, 2);
+    assert_int_equal(is_back, watched[i].module == module);
+    watched[i].is_open = is_back;
+  }
+  hp_modules_set_returning_locked(NULL);
+}
+
+/* Two libraries take turns at one place: to each its own set, for ever the same. */
+static void test_stacks_belong_to_the_library_they_were_taken_in(void **state) {
+  (void)state;
+  static const struct hp_modules_watcher watcher = {.leaving = note_leaving, .returning = note_returning};
+  static const struct hp_modules_watcher nobody = {.leaving = ignore_module, .returning = ignore_module};
+  const char *names[] = {"unwind_plugin_small", "unwind_plugin_large"};
+  hp_modules_watch(&watcher);
+  for (int i = 0; i < ROUNDS; i++) {
+    int which = i % 3 % 2; /* small, large, small, small, ... */
+    plugin_function function;
+    void *handle = open_plugin(names[which], &function);
+    function(walk_here);
+    uintptr_t address = (uintptr_t)function;
+    if (watched[which].module == NULL) {
+      watched[which].module = hp_modules_find(address);
+      watched[which].pcs[0] = address + 1;
+      watched[which].pcs[1] = (uintptr_t)&walk_here + 1;
+      watched[which].is_open = true;
+    }
+    if (watched[which].pcs[0] == address + 1) assert_true(watched[which].is_open);
+    assert_true(close_plugin(handle));
+  }
+  hp_modules_watch(&nobody);
+  assert_true(leavings >= ROUNDS);
+  assert_true(returnings > ROUNDS / 2);
+  assert_int_not_equal(watched[0].set, 0);
+  assert_int_not_equal(watched[0].set, watched[1].set);
+  for (int i = 0; i < WATCHED; i++) {
+    const struct hp_module_set *set = hp_module_set_get(watched[i].set);
+    assert_int_equal(set->count, 2); /* the library and this program */
+    assert_ptr_equal(hp_module_set_find(set, watched[i].pcs[0]), watched[i].module);
+    assert_true(hp_module_set_find(set, watched[i].pcs[1])->is_executable);
+    assert_null(hp_module_set_find(set, (uintptr_t)&set));
+  }
+}
+
+static void test_what_is_loaded_is_told_with_a_sequence(void **state) {
+  (void)state;
+  struct hp_arena arena = {0};
+  uint32_t sequence, again;
+  plugin_function function;
+  void *handle = open_plugin("unwind_plugin_small", &function);
+  function(walk_here);
+  const struct hp_module_set *loaded = hp_modules_loaded(&arena, &sequence);
+  const struct hp_module *module = hp_module_set_find(loaded, (uintptr_t)function);
+  assert_non_null(module);
+  assert_int_equal(hp_modules_sequence(), sequence);
+  function(walk_here);
+  assert_int_equal(hp_modules_sequence(), sequence);
+  assert_true(close_plugin(handle));
+  assert_int_not_equal(hp_modules_sequence(), sequence);
+  assert_int_equal(hp_modules_sequence() % 2, 0);
+  assert_ptr_equal(hp_module_set_find(loaded, (uintptr_t)function), module); /* as it was */
+  const struct hp_module_set *now = hp_modules_loaded(&arena, &again);
+  assert_null(hp_module_set_find(now, (uintptr_t)function));
+  assert_int_not_equal(now->id, loaded->id);
+  assert_non_null(hp_module_set_find(now, (uintptr_t)&walk_here));
+  hp_arena_reset(&arena);
+}
+
+static void test_sets_are_kept_once_and_without_memory_unknown(void **state) {
+  (void)state;
+  struct hp_arena arena = {0};
+  const struct hp_module *modules[HP_MODULE_SET_MAX];
+  uint32_t ids[HP_MODULE_SET_MAX + 1];
+  uint32_t count = 0;
+  for (const struct hp_module *m = hp_modules_first(); m != NULL && count < HP_MODULE_SET_MAX; m = m->next) {
+    modules[count++] = m;
+  }
+  assert_true(count >= 3);
+  for (uint32_t n = 0; n <= count; n++) ids[n] = hp_module_set_keep_locked(&arena, modules, n);
+  size_t before = arena.mapped_bytes;
+  for (int i = 0; i < 100000; i++) {
+    uint32_t n = (uint32_t)i % (count + 1);
+    assert_int_equal(hp_module_set_keep_locked(&arena, modules, n), ids[n]);
+  }
+  assert_int_equal(arena.mapped_bytes, before);
+  for (uint32_t n = 0; n <= count; n++) {
+    assert_true(ids[n] > HP_MODULE_SET_UNKNOWN);
+    assert_int_equal(hp_module_set_get(ids[n])->count, n);
+    for (uint32_t other = 0; other < n; other++) assert_int_not_equal(ids[n], ids[other]);
+  }
+  uintptr_t pcs[] = {(uintptr_t)&walk_here + 1};
+  hp_modules_lock();
+  assert_false(hp_modules_are_back_locked(HP_MODULE_SET_UNKNOWN, pcs, 1));
+  hp_modules_unlock();
+  assert_int_equal(hp_module_set_get(HP_MODULE_SET_UNKNOWN)->count, 0);
 }
 
 /* A library is closed by a way that is not watched (libc closes its own so): found out at the first walk through whatever is
@@ -95,17 +223,17 @@ static void test_unload_that_went_unnoticed_is_found_out(void **state) {
   plugin_function function, other;
   void *handle = open_plugin("unwind_plugin_small", &function);
   function(walk_here);
-  const struct hp_module *module = hp_modules_find((uintptr_t)function, 0);
+  const struct hp_module *module = hp_modules_find((uintptr_t)function);
   dlclose(handle);
   handle = open_plugin("unwind_plugin_other", &other);
   unw_flush_cache(unw_local_addr_space, 0, 0);
   other(walk_here);
   if (other == function) assert_true(pair.flags & HP_UNWIND_MODULES_DIED);
   assert_true(walk_pair_check(&pair));
-  if (other == function) assert_int_not_equal(module->died, 0);
+  if (other == function) assert_true(module->is_gone);
   close_plugin(handle);
   hp_modules_check();
-  assert_int_not_equal(module->died, 0);
+  assert_true(module->is_gone);
 }
 
 static bool storm_is_over; /* atomic */
@@ -292,6 +420,9 @@ static void test_no_module_where_no_object_is(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_library_at_reused_addresses_has_its_own_rules),
+      cmocka_unit_test(test_stacks_belong_to_the_library_they_were_taken_in),
+      cmocka_unit_test(test_what_is_loaded_is_told_with_a_sequence),
+      cmocka_unit_test(test_sets_are_kept_once_and_without_memory_unknown),
       cmocka_unit_test(test_unload_that_went_unnoticed_is_found_out),
       cmocka_unit_test(test_walks_survive_a_storm_of_loading),
       cmocka_unit_test(test_nobody_waits_for_a_blocked_dl_iterate_phdr),
