@@ -19,16 +19,33 @@ static inline uint64_t hp_hash_mix(uint64_t x) {
   return x ^ (x >> 33);
 }
 
-/* Hash of n words: each times an odd factor of its place, so that a permutation differs and the products are independent of
- * each other (no chain of multiplications); mixed once at the end. */
-static inline uint64_t hp_hash_words(const uintptr_t *words, size_t n, uint64_t seed) {
-  uint64_t sum = seed ^ (n * HP_HASH_MULTIPLIER);
-  uint64_t factor = HP_HASH_MULTIPLIER;
+/* Sum of n words, each times an odd factor of its place, counted from the last of all: `behind` more words follow these.
+ * So a permutation differs, the products are independent of each other (no chain of multiplications), and the sum of a tail
+ * that many have in common can be kept. */
+static inline uint64_t hp_hash_sum(const uintptr_t *words, size_t n, size_t behind) {
+  const uint64_t step = 0x632BE59BD9B4E01Aull; /* even: the factors stay odd */
+  uint64_t sum = 0;
+  uint64_t factor = HP_HASH_MULTIPLIER + (n + behind) * step;
   for (size_t i = 0; i < n; i++) {
+    factor -= step;
     sum += words[i] * factor;
-    factor += 0x632BE59BD9B4E01Aull; /* even step: stays odd */
   }
-  return hp_hash_mix(sum);
+  return sum;
 }
+
+/* The hash of n words from the sum of all of them. */
+static inline uint64_t hp_hash_of_sum(uint64_t sum, size_t n, uint64_t seed) {
+  return hp_hash_mix(sum + (seed ^ (n * HP_HASH_MULTIPLIER)));
+}
+
+static inline uint64_t hp_hash_words(const uintptr_t *words, size_t n, uint64_t seed) {
+  return hp_hash_of_sum(hp_hash_sum(words, n, 0), n, seed);
+}
+
+/* The last `count` of some words, and their sum. */
+struct hp_hash_tail {
+  size_t count;
+  uint64_t sum;
+};
 
 #endif

@@ -49,6 +49,8 @@ static void walk_and_add(struct hp_sample *sample, uintptr_t *pcs, uint32_t room
   unsigned flags = 0;
   sample->depth = (uint32_t)hp_unwind(start, pcs, room, &flags);
   sample->is_truncated = (flags & HP_UNWIND_TRUNCATED) != 0;
+  if ((flags & HP_UNWIND_HAS_TAIL) != 0) sample->tail = hp_unwind_tail();
+  if ((flags & HP_UNWIND_REPEATED) != 0) sample->memo = hp_unwind_memo();
   sample->pcs = pcs;
   hp_recorder_add(sample);
 }

@@ -39,10 +39,18 @@ static struct hp_stack *stack_of(const struct hp_sample *sample, uint64_t label)
     count_loss(&hp_recorder_losses.unwind_failed);
     return hp_stack_table_get(HP_STACK_ID_NONE);
   }
+  struct hp_memo *memo = sample->memo;
+  if (memo != NULL && memo->value != NULL && memo->key == label && hp_stack_is_open(memo->value)) return memo->value;
   if (sample->is_truncated) count_loss(&hp_recorder_losses.truncated);
-  struct hp_stack *stack =
-      hp_stack_table_intern(sample->pcs, sample->depth, sample->is_truncated ? HP_STACK_TRUNCATED : HP_STACK_WHOLE, label);
-  if (stack->id == HP_STACK_ID_FULL) count_loss(&hp_recorder_losses.stack_table_full);
+  uint32_t fresh = sample->depth - (uint32_t)sample->tail.count;
+  uint64_t sum = hp_hash_sum(sample->pcs, fresh, sample->tail.count) + sample->tail.sum;
+  struct hp_stack *stack = hp_stack_table_intern_sum(sample->pcs, sample->depth,
+                                                     sample->is_truncated ? HP_STACK_TRUNCATED : HP_STACK_WHOLE, label, sum);
+  if (stack->id == HP_STACK_ID_FULL) {
+    count_loss(&hp_recorder_losses.stack_table_full);
+  } else if (memo != NULL) {
+    *memo = (struct hp_memo){.value = stack, .key = label};
+  }
   return stack;
 }
 

@@ -12,6 +12,8 @@
 
 #include "compiler.h"
 #include "live_table.h"
+#include "hash.h"
+#include "memo.h"
 #include "stack_table.h"
 
 struct hp_sample {
@@ -20,7 +22,9 @@ struct hp_sample {
   float weight;
   const uintptr_t *pcs; /* return addresses, leaf first */
   uint32_t depth;
-  bool is_truncated; /* the stack was deeper than the limit */
+  bool is_truncated;        /* the stack was deeper than the limit */
+  struct hp_hash_tail tail; /* of pcs; count 0: not known */
+  struct hp_memo *memo;     /* NULL, or what this folder noted when it last saw these very pcs: the entry, by its label */
 };
 
 #define HP_RECORD_SIZE_MAX (((uint64_t)1 << 48) - 1)

@@ -159,12 +159,17 @@ static struct hp_stack *insert(uint64_t hash, const uintptr_t *pcs, uint32_t dep
 }
 
 struct hp_stack *hp_stack_table_intern(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label) {
-  if (depth == 0) return &pseudo_none;
   if (depth > DEPTH_MAX) { /* the field is 16 bits wide: cut, never wrapped */
     depth = DEPTH_MAX;
     kind = HP_STACK_TRUNCATED;
   }
-  uint64_t hash = force_hash ? 1 : hp_hash_words(pcs, depth, label + kind);
+  return hp_stack_table_intern_sum(pcs, depth, kind, label, hp_hash_sum(pcs, depth, 0));
+}
+
+struct hp_stack *hp_stack_table_intern_sum(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label,
+                                           uint64_t sum) {
+  if (depth == 0) return &pseudo_none;
+  uint64_t hash = force_hash ? 1 : hp_hash_of_sum(sum, depth, label + kind);
   struct hp_stack *e = find(hash, pcs, depth, kind, label);
   if (HP_LIKELY(e != NULL)) return e;
   lock_unless_forking();

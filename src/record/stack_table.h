@@ -47,6 +47,13 @@ enum { HP_STACK_ID_NONE = 0, HP_STACK_ID_FULL = 1, HP_STACK_ID_FIRST = 2 };
  * full]. depth <= 65535 (asserted by the recorder's type). Any thread inside the profiler's own section. */
 struct hp_stack *hp_stack_table_intern(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label);
 
+/* The same when hp_hash_sum(pcs, depth, 0) is known already. */
+struct hp_stack *hp_stack_table_intern_sum(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label,
+                                           uint64_t sum);
+
+/* Does this entry still stand for its stack? Any thread. */
+static inline bool hp_stack_is_open(const struct hp_stack *stack) { return hp_load_relaxed(&stack->closed_set) == 0; }
+
 /* By id, which must have come from an entry. Any thread, async-signal-safe. */
 struct hp_stack *hp_stack_table_get(uint32_t id);
 /* Ids 0 <= id < count exist. Async-signal-safe. */

@@ -9,20 +9,28 @@
  *   entry i: state of a frame (key, sp, fp), and the step from it: cfa, fp_words
  *   linked to entry i + 1 when that one's sp is the cfa; entries ascend by sp; after the last one stands sp = UINTPTR_MAX
  *
+ * From whole_from on every entry is linked to the next, up to the outermost frame. Of those links the slots stand in one list
+ * with what they held, so that "all the rest is as it was" is one pass over it; the frames it reports are copied. A frame
+ * register that is loaded anew before any step uses it (code without frame pointers keeps anything there) need not be the
+ * same, nor the slot it came from.
+ *
  * Invariants  all entries lie on the thread's own stack (stack_bounds.h): between a live sp and its end everything is
  * mapped, so slots are read unchecked. An entry whose step was not a plain one has cfa 0 and links to nothing. A record is
  * good for one generation of the rules; it is neither made nor used while an unload is under way. Threads     a record
  * belongs to the thread whose thread pointer it is filed under: two live threads never share one. A thread that reuses a
  * dead one's thread pointer takes over its record, which is as good as any (it is verified anyway). Memory      private
- * heap, 8 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without. Signals     not
+ * heap, 15 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without. Signals     not
  * re-entered (callers' section). Fork: the child's thread has the same thread pointer. */
 #ifndef HP_REMEMBERED_H
 #define HP_REMEMBERED_H
 
 #include "compiler.h"
+#include "hash.h"
+#include "memo.h"
+#include "stack_bounds.h"
 
 enum {
-  HP_REMEMBERED_FRAMES_MAX = 255, /* the default depth is 128; deeper stacks are remembered up to here */
+  HP_REMEMBERED_FRAMES_MAX = 175, /* the default depth is 128; deeper stacks are remembered up to here */
   HP_REMEMBERED_THREADS_MAX = 256,
   HP_REMEMBERED_BAD_WALKS_MAX = 64,
 };
@@ -34,18 +42,37 @@ struct hp_remembered_frame {
   uint32_t cfa_distance; /* of the next frame's sp from this one's; 0: no link */
   uint16_t fp_words;     /* 0: the step leaves fp alone */
   uint8_t is_reported;   /* 0: a frame of heapprof's own, or none at all (address 0 at the root) */
-  uint8_t is_end;        /* the outermost frame: the walk was complete here */
+  uint8_t is_end : 1;    /* the outermost frame: the walk was complete here */
+  uint8_t uses_fp : 1;   /* the step's CFA is one of fp */
+};
+
+struct hp_remembered_slot {
+  const uintptr_t *at;
+  uintptr_t held;
 };
 
 struct hp_remembered {
   uintptr_t owner; /* thread pointer */
   uint32_t generation;
   uint32_t count;
-  uint32_t bad_walks;     /* since the last recording: walks of which less than half was taken over */
-  uint32_t bad_walks_max; /* so many bring about the next recording; doubles while that does not help */
+  uint32_t whole_from; /* entry; count: none, the walk had no known end or its last step was no plain one */
+  uint32_t slot_count;
+  uint32_t reported_count;
+  uint32_t good_walks;    /* in a row: half or more was taken over in one go */
+  uint32_t bad_walks;     /* in a row: all others */
+  uint32_t bad_walks_max; /* so many bring about the next recording; doubles until as many have been good */
   bool is_due;            /* the next walk records */
   uint64_t reuses;        /* walks in which something was taken over; written by the owner, read by all */
+  struct hp_memo memo;
+  struct hp_hash_tail last_tail; /* of the last walk that took over all the rest */
   struct hp_remembered_frame frames[HP_REMEMBERED_FRAMES_MAX + 1];
+  /* Of entry i, from whole_from on: */
+  bool is_fp_live[HP_REMEMBERED_FRAMES_MAX + 1]; /* does any step from here on use this fp? Else it is any register */
+  uint16_t first_slot[HP_REMEMBERED_FRAMES_MAX + 1];
+  uint16_t first_reported[HP_REMEMBERED_FRAMES_MAX + 1];
+  uintptr_t reported[HP_REMEMBERED_FRAMES_MAX + 1];
+  uint64_t reported_sum[HP_REMEMBERED_FRAMES_MAX + 1]; /* of those from here on */
+  struct hp_remembered_slot slots[2 * HP_REMEMBERED_FRAMES_MAX];
 };
 
 enum { HP_REMEMBERED_FIRST_WALK = 3 }; /* a thread that samples once or twice needs no record */
@@ -79,17 +106,38 @@ static inline void hp_remembered_add(struct hp_remembered *record, struct hp_rem
   record->count = n + 1;
 }
 
+/* Nothing more to come: lists the slots. Reads them: on the walk's own thread and stack, right after it. */
 void hp_remembered_end(struct hp_remembered *record);
 
-/* How a walk went that used the record: of `total` frames `copied` were taken over. */
-static inline void hp_remembered_judge(struct hp_remembered *record, size_t total, size_t copied) {
+/* Is everything from entry i, whose pc and sp are the walk's, to the outermost frame as it was? */
+HP_READS_STACK static inline bool hp_remembered_is_rest_unchanged(const struct hp_remembered *record, uint32_t i,
+                                                                  uintptr_t fp) {
+  if (i < record->whole_from || i >= record->count) return false;
+  if (record->is_fp_live[i] && record->frames[i].fp != fp) return false;
+  const struct hp_remembered_slot *slot = record->slots + record->first_slot[i];
+  const struct hp_remembered_slot *end = record->slots + record->slot_count;
+  for (; end - slot >= 4; slot += 4) { /* four at a time: loads that wait for nothing, one branch */
+    uintptr_t difference = (*slot[0].at ^ slot[0].held) | (*slot[1].at ^ slot[1].held) | (*slot[2].at ^ slot[2].held) |
+                           (*slot[3].at ^ slot[3].held);
+    if (difference != 0) return false;
+  }
+  for (; slot != end; slot++) {
+    if (*slot->at != slot->held) return false;
+  }
+  return true;
+}
+
+/* How a walk went that used the record: of `total` frames `copied` were taken over, `rest` of them in one go up to the root. */
+static inline void hp_remembered_judge(struct hp_remembered *record, size_t total, size_t copied, size_t rest) {
   if (copied > 0) hp_store_relaxed(&record->reuses, record->reuses + 1);
-  if (HP_LIKELY(copied * 2 >= total)) {
+  if (HP_LIKELY(rest * 2 >= total)) {
     record->bad_walks = 0;
-    record->bad_walks_max = 1;
-  } else if (++record->bad_walks >= record->bad_walks_max) {
+    if (++record->good_walks >= record->bad_walks_max) record->bad_walks_max = 1;
+    return;
+  }
+  record->good_walks = 0;
+  if (++record->bad_walks >= record->bad_walks_max) {
     record->is_due = true;
-    record->bad_walks = 0;
     if (record->bad_walks_max < HP_REMEMBERED_BAD_WALKS_MAX) record->bad_walks_max *= 2;
   }
 }

@@ -32,6 +32,18 @@ enum walk_mode {
   WALK_REUSING,   /* frames found in the record are taken from it */
 };
 
+/* All that is left of the walk, from entry i on, if nothing of it has changed and there is room for it. */
+static inline bool take_rest(struct hp_remembered *record, uint32_t i, uintptr_t fp, uintptr_t **out, const uintptr_t *end) {
+  if (!hp_remembered_is_rest_unchanged(record, i, fp)) return false;
+  size_t first = record->first_reported[i];
+  size_t count = record->reported_count - first;
+  if (count > (size_t)(end - *out) || count == 0) return false;
+  __builtin_memcpy(*out, record->reported + first, count * sizeof(uintptr_t));
+  *out += count;
+  record->last_tail = (struct hp_hash_tail){.count = count, .sum = record->reported_sum[first]};
+  return true;
+}
+
 /* The stretch of the record from *at, whose state is the walk's, as far as the slots still hold what they held: its frames
  * are reported, *at becomes the last one reached, which is not reported yet. Returns the new end of the output. */
 HP_READS_STACK static inline uintptr_t *take_stretch(const struct hp_remembered_frame **at, uintptr_t *out,
@@ -61,6 +73,7 @@ static inline void remember(struct hp_remembered *record, uintptr_t key, uintptr
                                 .cfa_distance = distance <= UINT32_MAX ? (uint32_t)distance : 0,
                                 .fp_words = (uint16_t)hp_rule_fp_words(rule),
                                 .is_reported = hp_rule_kind(rule) <= HP_RULE_FP,
+                                .uses_fp = hp_rule_kind(rule) != HP_RULE_SP,
                             });
 }
 
@@ -84,6 +97,7 @@ static HP_NOINLINE void remember_special(const struct hp_walk *walk, struct hp_r
                         .fp_words = (uint16_t)hp_rule_fp_words(rule),
                         .is_reported = is_linked ? hp_rule_kind(rule) <= HP_RULE_FP : from->pc != 0,
                         .is_end = is_end,
+                        .uses_fp = hp_rule_kind(rule) != HP_RULE_SP && hp_rule_kind(rule) != HP_RULE_SP_OWN,
                     });
 }
 
@@ -95,6 +109,7 @@ HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(st
   const uint64_t *const first = table->first;
   const struct hp_remembered_frame *at = mode == WALK_REUSING ? record->frames : NULL;
   size_t copied = 0;
+  size_t rest = 0;
   uintptr_t *out = pcs;
   uintptr_t *const end = pcs + max;
   uintptr_t key = walk->key;
@@ -105,6 +120,14 @@ HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(st
   for (;;) {
     if (mode == WALK_REUSING) {
       while (at->sp < sp) at++;
+      if (at->sp == sp && at->key == key) {
+        const uintptr_t *before = out;
+        if (take_rest(record, (uint32_t)(at - record->frames), fp, &out, end)) {
+          walk->flags |= HP_UNWIND_HAS_TAIL;
+          rest = (size_t)(out - before);
+          break;
+        }
+      }
       if (at->sp == sp && at->key == key && at->fp == fp) {
         const uintptr_t *before = out;
         out = take_stretch(&at, out, end);
@@ -157,7 +180,7 @@ HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(st
     sp = cfa;
   }
   size_t total = (size_t)(out - pcs);
-  if (mode == WALK_REUSING) hp_remembered_judge(record, total, copied);
+  if (mode == WALK_REUSING) hp_remembered_judge(record, total, copied + rest, rest);
   return total;
 }
 
@@ -174,6 +197,17 @@ HP_READS_STACK static HP_NOINLINE size_t walk_plain(struct hp_walk *walk, uintpt
   return walk_stack(walk, pcs, max, table, WALK_PLAIN, NULL);
 }
 
+/* The remembered stack once more, from its leaf to its root: 0 if it is not. */
+static inline size_t repeat_stack(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
+                                  struct hp_remembered *record) {
+  const struct hp_remembered_frame *leaf = record->frames;
+  uintptr_t *out = pcs;
+  if (leaf->sp != start->sp || leaf->key != start->pc) return 0;
+  if (!take_rest(record, 0, start->fp, &out, pcs + max)) return 0;
+  hp_remembered_judge(record, 1, 1, 1);
+  return (size_t)(out - pcs);
+}
+
 HP_READS_STACK static size_t walk_once(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
   const struct hp_rule_table *table = hp_rule_table_load();
   struct hp_walk walk;
@@ -183,9 +217,14 @@ HP_READS_STACK static size_t walk_once(const struct hp_frame_start *start, uintp
   /* Elsewhere than on the thread's own stack slots cannot be read unchecked; without a table rules are not to be trusted. */
   bool is_own_stack = walk.range.hi == hp_stack_own_tls.range.hi;
   if (is_own_stack && !hp_rule_table_is_empty(table)) record = hp_remembered_get();
+  bool is_usable = record != NULL && !record->is_due && record->generation == walk.generation;
+  if (is_usable && (n = repeat_stack(start, pcs, max, record)) != 0) {
+    *out_flags = HP_UNWIND_REPEATED | HP_UNWIND_HAS_TAIL;
+    return n;
+  }
   if (record == NULL) {
     n = walk_plain(&walk, pcs, max, table);
-  } else if (record->is_due || record->generation != walk.generation) {
+  } else if (!is_usable) {
     n = walk_recording(&walk, pcs, max, table, record);
   } else {
     n = walk_stack(&walk, pcs, max, table, WALK_REUSING, record);
@@ -207,6 +246,13 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
 }
 
 /* ---- the rest of the interface ---- */
+
+struct hp_memo *hp_unwind_memo(void) {
+  return &hp_remembered_tls.record->memo;
+}
+struct hp_hash_tail hp_unwind_tail(void) {
+  return hp_remembered_tls.record->last_tail;
+}
 
 void hp_unwind_flush(void) { hp_rule_cache_flush(hp_modules_epoch()); }
 

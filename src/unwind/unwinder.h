@@ -10,6 +10,8 @@
 #define HP_UNWINDER_H
 
 #include "compiler.h"
+#include "hash.h"
+#include "memo.h"
 
 /* Deepest stack anybody may ask for, in frames: HEAPPROF_MAX_DEPTH's largest value, the leaf frames that are left out
  * later (operator new), and one more to know that there is more. */
@@ -30,6 +32,9 @@ enum hp_unwind_flags {
   HP_UNWIND_TRUNCATED = 1,    /* more frames than max */
   HP_UNWIND_INCOMPLETE = 2,   /* ended at a frame without unwind data, or one that did not make sense */
   HP_UNWIND_MODULES_DIED = 4, /* a module known before was found to be gone (modules.h): walked again */
+  HP_UNWIND_REPEATED = 8,     /* the thread's remembered stack, all of it: hp_unwind_memo() goes with it */
+  HP_UNWIND_HAS_TAIL = 16,    /* hp_unwind_tail() knows the sum of the frames next to the root */
+  HP_UNWIND_HINTS = HP_UNWIND_REPEATED | HP_UNWIND_HAS_TAIL, /* flags that say nothing of the stack itself */
 };
 
 /* Fill pcs[0..max) with return addresses, leaf first; frames of heapprof itself are left out (a start inside our own text
@@ -37,6 +42,13 @@ enum hp_unwind_flags {
  * "minus one" is right for every entry. Returns their number, 0 when not even start->pc is usable; *out_flags gets
  * HP_UNWIND_*. Any thread; not to be re-entered by the same thread (callers hold their section flag). errno is untouched. */
 size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags);
+
+/* Of the calling thread's last walk, if that was HP_UNWIND_REPEATED: all walks that find the same memo non-empty returned the
+ * same pcs. Good until the thread's next walk. */
+struct hp_memo *hp_unwind_memo(void);
+
+/* Of the same, if it was HP_UNWIND_HAS_TAIL: how many of its last pcs were taken over together, and their sum. */
+struct hp_hash_tail hp_unwind_tail(void);
 
 /* The frame of the function that uses it: its caller is where the walk begins. Only in a function compiled with a frame
  * pointer that is itself entered by a tail call of the interposed name (or called by it: then that frame is stepped over).

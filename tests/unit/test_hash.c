@@ -32,6 +32,17 @@ static void order_length_seed_and_each_word_matter(void **state) {
   assert_int_not_equal(hp_hash_words(ends, 0, 0), hp_hash_words(&ends[0], 1, 0));
 }
 
+static void the_sum_of_a_tail_can_be_kept(void **state) {
+  (void)state;
+  uintptr_t words[40];
+  for (int i = 0; i < 40; i++) words[i] = 0x7ffff7a00000u + (uintptr_t)i * i * 24;
+  for (size_t behind = 0; behind <= 40; behind++) {
+    size_t n = 40 - behind;
+    uint64_t sum = hp_hash_sum(words, n, behind) + hp_hash_sum(words + n, behind, 0);
+    assert_int_equal(hp_hash_of_sum(sum, 40, 7), hp_hash_words(words, 40, 7));
+  }
+}
+
 /* Blocks of one size come at even steps; the top bits, which choose shard and counter, must spread them all the same. */
 static void evenly_spaced_addresses_spread_over_the_top_bits(void **state) {
   (void)state;
@@ -46,6 +57,7 @@ static void evenly_spaced_addresses_spread_over_the_top_bits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(order_length_seed_and_each_word_matter),
+                                     cmocka_unit_test(the_sum_of_a_tail_can_be_kept),
                                      cmocka_unit_test(evenly_spaced_addresses_spread_over_the_top_bits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,11 +102,45 @@ static void a_sample_without_a_stack_is_counted_on_the_pseudo_entry(void **state
   assert_int_equal(none->alloc_bytes, none->freed_bytes);
 }
 
+static uint32_t one_module(const uintptr_t *pcs, uint32_t depth) {
+  (void)pcs;
+  return depth;
+}
+
+/* The memo says which entry these very pcs have: looked up once, but never for another label, nor once that entry is closed. */
+static void a_memo_stands_for_the_look_up(void **state) {
+  (void)state;
+  static const uintptr_t mine[] = {0x5005, 0x6006, 0x7007}, wrong[] = {0x8008, 0x9009, 0xA00A};
+  struct hp_memo memo = {0};
+  struct hp_sample sample = {.address = 80, .size = 8, .weight = 1, .pcs = mine, .depth = 3, .memo = &memo};
+  sample.tail = (struct hp_hash_tail){.count = 2, .sum = hp_hash_sum(mine + 1, 2, 0)};
+  hp_recorder_add(&sample);
+  struct hp_stack *e = hp_stack_table_intern(mine, 3, HP_STACK_WHOLE, 0);
+  assert_ptr_equal(memo.value, e);
+  sample.address = 96;
+  sample.pcs = wrong; /* would be another entry, were it looked up */
+  hp_recorder_add(&sample);
+  assert_int_equal(e->alloc_objects, 2 << HP_OBJECT_FRACTION_BITS);
+  sample.pcs = mine;
+  memo.key = 1;
+  sample.address = 112;
+  hp_recorder_add(&sample);
+  assert_int_equal(e->alloc_objects, 3 << HP_OBJECT_FRACTION_BITS);
+  assert_int_equal(memo.key, 0);
+  hp_stack_table_close_range(0x5000, 0x5FFF, one_module);
+  sample.address = 128;
+  hp_recorder_add(&sample);
+  assert_int_equal(e->alloc_objects, 3 << HP_OBJECT_FRACTION_BITS);
+  assert_ptr_not_equal(memo.value, e);
+  for (uintptr_t address = 80; address <= 128; address += 16) assert_true(release(address));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_freed_leaves_nothing_behind),
                                      cmocka_unit_test(c4_a_missed_free_is_closed_and_counted),
                                      cmocka_unit_test(b7_what_has_no_record_is_not_in_use),
                                      cmocka_unit_test(a4_a_size_that_does_not_fit_is_cut_on_both_sides),
+                                     cmocka_unit_test(a_memo_stands_for_the_look_up),
                                      cmocka_unit_test(a_sample_without_a_stack_is_counted_on_the_pseudo_entry),
                                      cmocka_unit_test(d10_sums_of_large_weights_are_exact_or_saturated)};
   return cmocka_run_group_tests(tests, set_up, NULL);

@@ -100,12 +100,43 @@ static void test_walks_in_signal_handlers_between_others(void **state) {
   assert_int_equal(hp_verified_differences, 0);
 }
 
+/* Loops that allocate at the end of a way down through plain frames, which is another one each time; the frame register is
+ * whatever the compiler keeps there. */
+static HP_NOINLINE long loop_at_depth(unsigned depth, unsigned times) {
+  long sum = 0;
+  if (depth > 0 && hp_rng_next(&rng) % 2 != 0) {
+    sum = loop_at_depth(depth - 1, times) + 1;
+    __asm__ volatile("# one call site" : "+r"(sum));
+  } else if (depth > 0) {
+    sum = loop_at_depth(depth - 1, times) + 2;
+    __asm__ volatile("# another call site" : "+r"(sum));
+  }
+  for (unsigned i = 0; depth % 8 == 0 && i < times; i++) {
+    walk();
+    sum += i;
+  }
+  return sum;
+}
+
+static void test_loops_find_what_was_noted(void **state) {
+  (void)state;
+  rng.state = 11;
+  uint64_t before = hp_verified_memos;
+  uint64_t walks_before = hp_verified_walks;
+  for (int i = 0; i < 2000; i++) {
+    loop_at_depth(hp_rng_next(&rng) % 60, 1 + hp_rng_next(&rng) % 40);
+    if (hp_rng_next(&rng) % 100 == 0) hp_unwind_flush();
+  }
+  assert_true(hp_verified_memos - before > (hp_verified_walks - walks_before) / 8);
+  assert_int_equal(hp_verified_differences, 0);
+}
+
 static void test_records_were_used(void **state) {
   (void)state;
   struct hp_unwind_stats stats;
   hp_unwind_get_stats(&stats);
-  print_message("%lu walks, %lu took over a stretch, %lu misses\n", hp_verified_walks, stats.prefix_reuses,
-                stats.rule_misses);
+  print_message("%lu walks, %lu took over a stretch, %lu were the same stack again, %lu misses\n", hp_verified_walks,
+                stats.prefix_reuses, hp_verified_memos, stats.rule_misses);
   assert_true(stats.prefix_reuses > hp_verified_walks / 4);
 }
 
@@ -140,6 +171,7 @@ int main(void) {
       cmocka_unit_test(test_trees_in_one_thread),
       cmocka_unit_test(test_trees_in_several_threads),
       cmocka_unit_test(test_walks_in_signal_handlers_between_others),
+      cmocka_unit_test(test_loops_find_what_was_noted),
       cmocka_unit_test(test_records_were_used),
       cmocka_unit_test(test_many_threads_share_a_bounded_pool),
   };

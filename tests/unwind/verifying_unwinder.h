@@ -9,5 +9,6 @@ enum { HP_VERIFIED_FRAMES_MAX = 140 }; /* longer walks are done once: the second
 
 extern uint64_t hp_verified_walks;
 extern uint64_t hp_verified_differences;
+extern uint64_t hp_verified_memos; /* walks that found what an earlier one of the same stack had noted */
 
 #endif
