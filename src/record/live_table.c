@@ -191,7 +191,7 @@ static HP_COLD void filter_fit(void) {
 
 void hp_live_table_reclaim(uint64_t now_seconds) {
   if (hp_thread.holds_all_locks) return; /* the process is ending inside the table */
-  if (hp_load_relaxed(&retired_count) == 0) return;
+  if (!hp_load_relaxed(&is_used)) return;
   hp_live_table_lock_all();
   unsigned kept = 0;
   for (unsigned i = 0; i < retired_count; i++) {
@@ -205,6 +205,7 @@ void hp_live_table_reclaim(uint64_t now_seconds) {
   }
   hp_store_relaxed(&retired_count, kept);
   hp_live_table_unlock_all();
+  filter_fit(); /* the last blocks to go compact no shard, and the filter stayed as it was for many more */
 }
 
 /* ---- a shard, under its lock ---- */

@@ -55,7 +55,8 @@ uint64_t hp_live_table_count(void);
 /* Calls visit for each record, a shard's lock held: visit must not come back here. */
 void hp_live_table_walk(void (*visit)(void *context, const struct hp_live_record *record), void *context);
 
-/* Give back what outgrown filters held once no reader can be inside them (a dump calls it now and then).
+/* Give back what outgrown filters held once no reader can be inside them, and outgrow one that is far too large (a dump calls
+ * it now and then). Async-signal-safe.
  * now_seconds: CLOCK_MONOTONIC. */
 void hp_live_table_reclaim(uint64_t now_seconds);
 

@@ -106,6 +106,29 @@ static void c3_without_memory_put_back_says_so(void **state) {
   while (n > 0) assert_true(hp_live_table_remove(address_of(used[--n]), &out));
 }
 
+static void what_held_many_records_goes_when_they_are_gone(void **state) {
+  (void)state;
+  enum { MANY = 300000, KEPT_BYTES = 2 << 20 /* 64 shards with their first 512 places each */ };
+  struct hp_live_record out;
+  size_t before = hp_memory_used();
+  for (uint64_t i = 0; i < MANY; i++) {
+    struct hp_live_record r = record_of(i);
+    assert_int_equal(hp_live_table_insert(&r, &out), HP_LIVE_INSERTED);
+  }
+  size_t full = hp_memory_used();
+  assert_true(full > before + 4 * KEPT_BYTES);
+  for (uint64_t i = 0; i < MANY; i++) assert_true(hp_live_table_remove(address_of(i), &out));
+  hp_live_table_reclaim(1000000000);
+  hp_live_table_reclaim(1000000000 + 20); /* what the first one has outgrown */
+  assert_true(hp_memory_used() < before + KEPT_BYTES);
+  for (uint64_t i = 0; i < 1000; i++) { /* and the new filter knows what it has to */
+    struct hp_live_record r = record_of(i);
+    assert_int_equal(hp_live_table_insert(&r, &out), HP_LIVE_INSERTED);
+    assert_true(hp_filter_may_hold((void *)r.address));
+    assert_true(hp_live_table_remove(r.address, &out));
+  }
+}
+
 static void variance_is_the_sum_of_s2_w_w_minus_1(void **state) {
   (void)state;
   struct hp_live_moments before, after;
@@ -161,6 +184,7 @@ int main(void) {
                                      cmocka_unit_test(c4_an_address_that_is_there_is_replaced_and_given_out),
                                      cmocka_unit_test(c3_what_is_put_back_is_as_it_was),
                                      cmocka_unit_test(c3_without_memory_put_back_says_so),
+                                     cmocka_unit_test(what_held_many_records_goes_when_they_are_gone),
                                      cmocka_unit_test(variance_is_the_sum_of_s2_w_w_minus_1),
                                      cmocka_unit_test(threads_find_what_they_put_in)};
   return cmocka_run_group_tests(tests, set_up, NULL);
