@@ -9,7 +9,7 @@
 #include "process.h"
 
 struct figures {
-  uint64_t inuse_bytes, free_bytes, mmap_bytes;
+  uint64_t inuse_bytes, free_bytes, mmap_bytes, system_bytes;
   int64_t read_nanos;
 };
 
@@ -30,6 +30,7 @@ static bool read_glibc(struct figures *out) {
   out->inuse_bytes = info.uordblks + info.hblkhd;
   out->free_bytes = info.fordblks;
   out->mmap_bytes = info.hblkhd;
+  out->system_bytes = info.arena + info.hblkhd;
   return true;
 }
 
@@ -41,12 +42,16 @@ static bool mallctl_number(const char *name, uint64_t *out) {
 }
 
 static bool read_jemalloc(struct figures *out) {
-  uint64_t epoch = 1, allocated = 0, resident = 0;
+  uint64_t epoch = 1, allocated = 0, resident = 0, mapped = 0, retained = 0, metadata = 0;
   mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
   if (!mallctl_number("stats.allocated", &allocated) || !mallctl_number("stats.resident", &resident)) return false;
   out->inuse_bytes = allocated;
   out->free_bytes = resident > allocated ? resident - allocated : 0;
   out->mmap_bytes = 0;
+  /* Not stats.resident: pages that are given back lazily stay with the process until somebody needs them. */
+  if (!mallctl_number("stats.mapped", &mapped) || !mallctl_number("stats.metadata", &metadata)) return false;
+  mallctl_number("stats.retained", &retained);
+  out->system_bytes = mapped + retained + metadata;
   return true;
 }
 
@@ -58,16 +63,18 @@ static bool read_tcmalloc(struct figures *out) {
   out->inuse_bytes = inuse;
   out->free_bytes = heap > inuse + unmapped ? heap - inuse - unmapped : 0;
   out->mmap_bytes = 0;
+  out->system_bytes = heap;
   return true;
 }
 
 /* mimalloc exports what it has committed, not what it has handed out: all of it counts as the allocator's. */
 static bool read_mimalloc(struct figures *out) {
-  size_t commit = 0, unused = 0;
-  mi_process_info(&unused, &unused, &unused, &unused, &unused, &commit, &unused, &unused);
+  size_t commit = 0, peak = 0, unused = 0;
+  mi_process_info(&unused, &unused, &unused, &unused, &unused, &commit, &peak, &unused);
   out->inuse_bytes = commit;
   out->free_bytes = 0;
   out->mmap_bytes = 0;
+  out->system_bytes = peak > commit ? peak : commit;
   return commit != 0;
 }
 
@@ -111,6 +118,7 @@ void hp_allocator_figures_get(struct hp_allocator_figures *out) {
   out->inuse_bytes = f.inuse_bytes;
   out->free_bytes = f.free_bytes;
   out->mmap_bytes = f.mmap_bytes;
+  out->system_bytes = f.system_bytes;
   int64_t age = hp_process_coarse_nanos() - f.read_nanos;
-  out->age_seconds = age > 0 ? (uint64_t)age / 1000000000u : 0;
+  out->age_nanos = age > 0 ? (uint64_t)age : 0;
 }

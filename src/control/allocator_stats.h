@@ -11,10 +11,11 @@
 struct hp_allocator_figures {
   const char *name; /* glibc, jemalloc, tcmalloc, mimalloc, other */
   bool has_figures;
-  uint64_t inuse_bytes; /* handed out, with the allocator's rounding and headers */
-  uint64_t free_bytes;  /* kept for reuse: free lists, caches, fragmentation */
-  uint64_t mmap_bytes;  /* of inuse: blocks with a mapping of their own; 0 if it does not say */
-  uint64_t age_seconds; /* since they were read */
+  uint64_t inuse_bytes;  /* handed out, with the allocator's rounding and headers */
+  uint64_t free_bytes;   /* kept for reuse: free lists, caches, fragmentation */
+  uint64_t mmap_bytes;   /* of inuse: blocks with a mapping of their own; 0 if it does not say */
+  uint64_t system_bytes; /* what it has from the system, its own tables included: no more of it can be resident */
+  uint64_t age_nanos;    /* since they were read, by the coarse clock */
 };
 
 /* At start-up: which allocator is it? */

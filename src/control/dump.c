@@ -15,11 +15,13 @@
 #include "path_template.h"
 #include "pprof.h"
 #include "process.h"
+#include "resident.h"
 #include "retention.h"
 #include "sampler.h"
 #include "sink.h"
 #include "stack_switch.h"
 #include "symbols.h"
+#include "unseen.h"
 
 static struct hp_lock lock;
 static struct hp_arena arena;
@@ -142,15 +144,26 @@ static int write_kind(const struct job *job, enum hp_profile_kind kind) {
   return 0;
 }
 
+/* Level info: what is in the comments too. */
+static void say_losses(void) {
+  char line[256];
+  struct hp_text text;
+  hp_text_init(&text, line, sizeof line);
+  if (hp_comments_losses(&text)) hp_log(HP_LOG_INFO, "lost so far:%s", line);
+}
+
 /* ---- all files of a dump ---- */
 static void write_all(void *argument) {
   struct job *job = argument;
+  struct hp_resident resident; /* what is resident of the heap was allocated before, hence is in the books */
+  bool has_resident = hp_resident_read(&resident);
   job->time_nanos = hp_process_wall_nanos();
   job->result = hp_books_read(&job->reading, &arena);
   if (job->result != 0) {
     say_failure(job->path_template, job->result, NULL);
     return;
   }
+  hp_unseen_look(&job->reading, has_resident ? &resident : NULL);
   if (hp_dump_test_pause != NULL) hp_dump_test_pause();
   for (unsigned kind = 0; kind <= HP_KIND_PEAK; kind++) {
     bool is_wanted = kind == HP_KIND_PEAK ? hp_process.config.peak : (hp_process.config.kinds >> kind & 1) != 0;
@@ -199,6 +212,7 @@ int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
       hp_syscall4(SYS_rt_sigtimedwait, &xfsz, NULL, &zero, 8);
     }
   }
+  say_losses();
   hp_sys_sigprocmask(SIG_SETMASK, &old, NULL);
   return job.result;
 }

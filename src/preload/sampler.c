@@ -12,6 +12,7 @@ enum { WEIGHT_STEPS = 1024 };
 /* Published together: the rate is stored before the epoch that announces it. */
 static uint64_t rate_bytes; /* atomic */
 static bool was_on;         /* atomic */
+static uint64_t rate_max;   /* atomic */
 static uint64_t seed_counter;
 static uint64_t fixed_seed; /* HEAPPROF_TEST_SEED; 0: none */
 
@@ -19,8 +20,12 @@ uint64_t hp_sampler_rate(void) { return hp_load_acquire(&rate_bytes); }
 
 bool hp_sampler_was_on(void) { return hp_load_acquire(&was_on); }
 
+uint64_t hp_sampler_rate_max(void) { return hp_load_acquire(&rate_max); }
+
 void hp_sampler_set_rate(uint64_t bytes) {
   if (bytes != 0) hp_store_release(&was_on, true);
+  uint64_t worth = bytes == 0 ? UINT64_MAX : bytes;
+  if (worth > hp_load_relaxed(&rate_max)) hp_store_release(&rate_max, worth);
   hp_store_release(&rate_bytes, bytes);
   __atomic_fetch_add(&hp_hot.rate_epoch, 1, __ATOMIC_RELEASE);
 }

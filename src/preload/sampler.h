@@ -37,6 +37,8 @@ void hp_sampler_set_rate(uint64_t bytes);
 uint64_t hp_sampler_rate(void);
 /* Was it ever other than 0? */
 bool hp_sampler_was_on(void);
+/* The highest rate so far; UINT64_MAX: there were times without any. */
+uint64_t hp_sampler_rate_max(void);
 
 /* Pure pieces, for tests: the whole part of an exponential gap of this mean (1: always 0; 0: never ends), and the exact
  * weight of a block. */

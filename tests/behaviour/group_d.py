@@ -3,6 +3,7 @@
 
 import glob
 import os
+import re
 import shutil
 
 from pprof_read import Profile
@@ -95,10 +96,12 @@ def d9_three_dumps(t):
 
 
 def d12_stats(t):
-    r = t.run(stderr=True)
-    equal(r.err.count("\n"), 1, r.err)
+    equal(t.run(stderr=True).err.count("\n"), 1)  # of the dump that fails
+    r = t.run(stderr=True, log="info")
     p = t.profile(r, "one")
     lost = p.comment("heapprof.lost")
+    said = re.findall(r"^heapprof\[\d+\]: info: lost so far:((?: \w+=\d+)+)$", r.err, re.M)
+    equal([dict(w.split("=") for w in line.split()) for line in said], [lost] + 2 * [dict(lost, dump_failed="1")])
     equal(lost, {"live_table_full": "1", "stack_table_full": "1", "unwind_failed": "1", "truncated": "1", "reentrant": "1",
                  "missed_frees": "1"})
     equal(t.profile(r, "two").comment("heapprof.lost")["dump_failed"], "1")

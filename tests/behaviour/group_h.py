@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """H: what the two ancestors' own functions gave, against files of ours, by the project's code and by a reader in Go that knows
-nothing of it (ancestors/heapcheck.go, standard library only), and go tool pprof -raw. See run.py."""
+nothing of it (ancestors/heapcheck.go, standard library only), and go tool pprof -raw; and what is said of memory that cannot
+be seen. See run.py."""
 
 import gzip
 import os
@@ -72,3 +73,39 @@ def h1_ancestors(t):
         equal([sum(int(row[i]) for row in rows) for i in range(len(p.types))], p.totals(), name)
         head = done.stdout.split("Samples:\n")[1].splitlines()[0]
         equal(re.sub(r"\[dflt\]", "", head).split(), ["%s/%s" % pair for pair in p.types], name)
+
+
+def h2_unseen(t):
+    plugin = os.path.join(t.binaries, "libplugin_a.so")
+    size = 300 * 1000 * 1000
+    # the second dump confirms what figures of two moments say; where nothing else was ever allocated the first one is certain
+    for what, key, rate in (("mapped", "resident_bytes", 1), ("mapped", "resident_bytes", "512k"), ("libc", "allocator_bytes", "512k"),
+                            ("deepbind", "allocator_bytes", "512k"), ("deepbind", "allocator_bytes", 1)):
+        r = t.run(what, plugin, stderr=True, sample_rate=rate, exit_dump=1, period=0)
+        equal(r.err.count("\n"), 1, what + ": " + r.err)
+        said = re.fullmatch(r"heapprof\[\d+\]: warn: at least (\d+) MiB of h2_unseen's memory came (.*); the profiles do not show it\n", r.err)
+        assert said and ("past heapprof" in said.group(2)) == (key == "allocator_bytes"), r.err
+        found = t.profile(r, "two").comment("heapprof.unseen")
+        equal(list(found), [key], what)
+        slack = {1: 12, "512k": 70}[rate] * 1000 * 1000
+        assert size - slack <= int(found[key]) <= size, (what, rate, found)
+        assert 0 <= int(said.group(1)) * 2**20 <= size, r.err
+    for what in ("ordinary", "fragmented", "sparse", "grown", "unsampled", "static", "reported", "threads", "stack"):
+        for rate in (1, "512k"):
+            if rate == 1 and what == "unsampled":
+                continue  # what was freed meanwhile
+            wrap = ("prlimit", "--stack=unlimited") if what == "stack" else ()
+            if wrap and not shutil.which(wrap[0]):
+                continue
+            r = t.run(what, sample_rate=rate, exit_dump=1, wrap=wrap, program="static_data" if what == "static" else None)
+            equal(r.err, "", what)
+            for path in r.files:
+                equal(Profile(path).comment("heapprof.unseen"), {}, "%s %s" % (what, rate))
+
+
+def h3_own_allocator(t):
+    r = t.run(program="own_allocator", stderr=True, status=7, exit_dump=1, period=0.01)
+    equal(r.out, "100\n")
+    assert re.fullmatch(r"heapprof\[\d+\]: warn: own_allocator has an allocator of its own that cannot be intercepted; "
+                        r"it is not profiled\n", r.err), r.err
+    equal(os.listdir(r.folder), [])
