@@ -30,7 +30,7 @@ static inline uint64_t hp_address_hash(const void *ptr) { return (uintptr_t)ptr 
 static inline bool hp_filter_may_hold(const void *ptr) {
   uintptr_t filter = hp_load_relaxed(&hp_hot.filter);
   const uint8_t *counters = (const uint8_t *)(filter & ~(uintptr_t)63);
-  return HP_UNLIKELY(hp_load_relaxed(&counters[hp_address_hash(ptr) >> (filter & 63)]) != 0);
+  return HP_UNLIKELY(hp_is_byte_set(&counters[hp_address_hash(ptr) >> (filter & 63)]));
 }
 
 #endif

@@ -18,11 +18,11 @@
 #define HP_SAMPLE_RATE_DEFAULT ((uint64_t)512 << 10)
 #define HP_SAMPLE_RATE_MAX ((uint64_t)1 << 40)
 
-/* The hot test: true when `size` bytes fit into what is left of this thread's gap (and takes them from it). */
+/* The hot test: true when `size` bytes fit into what is left of this thread's gap (and takes them from it). Size 0, which
+ * counts as 1, wraps round and never passes: hp_sampler_decide_slow() takes it from the gap. */
 static inline bool hp_sampler_passes(size_t size) {
-  uint64_t n = size + (size == 0);
-  if (HP_LIKELY(n <= hp_thread.bytes_left) && HP_LIKELY(hp_thread.rate_epoch == hp_load_relaxed(&hp_hot.rate_epoch))) {
-    hp_thread.bytes_left -= n;
+  if (HP_LIKELY(size - 1 < hp_thread.bytes_left) && HP_LIKELY(hp_thread.rate_epoch == hp_load_relaxed(&hp_hot.rate_epoch))) {
+    hp_thread.bytes_left -= size;
     return true;
   }
   return false;
