@@ -43,7 +43,12 @@ static void *realloc_knowing_pool(void *ptr, size_t size) {
 }
 
 /* ---- looking up ---- */
-static void *find_raw(const char *name) { return dlsym(RTLD_NEXT, name); }
+
+/* Asked again if it finds nothing: it may have been short of memory for a moment, and without these names nothing works. */
+static void *find_raw(const char *name) {
+  void *found = dlsym(RTLD_NEXT, name);
+  return HP_LIKELY(found != NULL) ? found : dlsym(RTLD_NEXT, name);
+}
 
 void *hp_next_find(const char *name) {
   void *found = find_raw(name);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * faults.c - a small program with a known answer for faults.sh: it allocates, asks for dumps, and (with the argument
- * `threads`) does so with a thread and a forked child. It writes one word and asks the system for little by itself. */
+ * `threads`) does so with a thread and a forked child; with one argument more it calls the other entry
+ * points too. It writes one word and asks the system for little by itself. */
+#include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -43,6 +47,21 @@ static bool use_thread_and_child(void) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 5;
 }
 
+/* Every entry point that the library looks up by name. */
+static bool use_names(void) {
+  void *aligned[4] = {NULL, aligned_alloc(64, 128), memalign(64, 100), valloc(100)};
+  bool ok = posix_memalign(&aligned[0], 256, 100) == 0;
+  for (int i = 0; i < 4; i++) {
+    ok = ok && aligned[i] != NULL && (uintptr_t)aligned[i] % 64 == 0 && malloc_usable_size(aligned[i]) >= 100;
+    free(aligned[i]);
+  }
+  void *grown = realloc(calloc(3, 10), 5000);
+  ok = ok && grown != NULL && ((char *)grown)[29] == 0;
+  free(grown);
+  void *library = dlopen("libm.so.6", RTLD_NOW);
+  return ok && library != NULL && dlclose(library) == 0;
+}
+
 int main(int argc, char **argv) {
   struct sigaction now;
   sigaction(SIGUSR2, NULL, &now);
@@ -50,6 +69,7 @@ int main(int argc, char **argv) {
   bool ok = allocate();
   raise(SIGUSR2);
   if (argc > 1 && strcmp(argv[1], "threads") == 0) ok = ok && use_thread_and_child();
+  if (argc > 2) ok = use_names() && ok;
   ok = allocate() && ok;
   if (write(1, ok ? "done\n" : "bad\n", ok ? 5 : 4) < 0) return 3;
   return ok ? 0 : 1;

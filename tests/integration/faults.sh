@@ -3,7 +3,8 @@
 # faults.sh - the n-th system call of a kind fails, n = 1 ... N: the program's answer is the one it gives without the library
 # under the same fault (a fault may hit the program itself). Calls of the loader, which end with the first munmap (of its cache),
 # are left out.
-#   LIB=libheapprof.so faults.sh PROGRAM N [CALL...]
+#   LIB=libheapprof.so [DLSYM=libdlsym_fails.so] faults.sh PROGRAM N [CALL...]
+# With DLSYM also the n-th look-up of a symbol.
 set -u
 program=$1 last=$2
 shift 2
@@ -38,9 +39,33 @@ check_files() {
   done
 }
 
-calls=${*:-"mmap munmap madvise mprotect openat read pread64 write fstat close renameat2 unlinkat readlinkat getcwd rt_sigprocmask rt_sigaction rt_sigtimedwait clone3 futex prctl close_range pidfd_getfd nanosleep"}
+# dlsym: by a library before ours (dlsym_fails.c), no strace needed.
+dlsym_faults() {
+  local n arguments fine
+  for arguments in "no names" "threads names"; do
+    fine=0
+    for ((n = 1; n <= last; n++)); do
+      rm -rf "$work/out"
+      mkdir "$work/out"
+      DLSYM_FAILS=$n LD_PRELOAD="$DLSYM $LIB" HEAPPROF_SAMPLE_RATE=1 HEAPPROF_PERIOD=0 HEAPPROF_LOG=off HEAPPROF_OUT="$work/out/%e.%p.%n.pb.gz" \
+        timeout -k 5 60 "$program" $arguments >"$work/with" 2>&1
+      echo "status $?" >>"$work/with"
+      check_files "dlsym $n $arguments"
+      if [ "$(cat "$work/with")" = "$(printf 'done\nstatus 0')" ]; then
+        fine=$((fine + 1))
+      else
+        echo "dlsym $n $arguments: $(tr '\n' ' ' <"$work/with")"
+        failed=1
+      fi
+    done
+    echo "dlsym ($arguments): $fine of $last faults left no trace in the answer"
+  done
+}
+[ -z "${DLSYM:-}" ] || dlsym_faults
+
+calls=${*:-"mmap munmap madvise mprotect openat read pread64 write fstat close renameat2 unlinkat readlinkat getcwd rt_sigprocmask rt_sigaction rt_sigtimedwait clone3 futex prctl close_range pidfd_open pidfd_getfd nanosleep linkat flock fcntl newfstatat clone"}
 declare -A errors=([mmap]=ENOMEM [munmap]=ENOMEM [madvise]=EINVAL [mprotect]=ENOMEM [openat]=EMFILE [read]=EIO [pread64]=EIO
-  [write]=ENOSPC [fstat]=EOVERFLOW [close]=EIO [renameat2]=EXDEV [unlinkat]=EROFS [clone3]=EAGAIN [futex]=EINTR)
+  [write]=ENOSPC [fstat]=EOVERFLOW [close]=EIO [renameat2]=EXDEV [unlinkat]=EROFS [clone3]=EAGAIN [clone]=EAGAIN [flock]=ENOLCK [linkat]=EPERM [newfstatat]=EACCES [futex]=EINTR)
 for call in $calls; do
   for arguments in "" threads; do
     fine=0
@@ -56,7 +81,7 @@ for call in $calls; do
       run without "$fault" "" "$arguments"
       cmp -s "$work/with" "$work/without" && continue
       [ "$call" = write ] && grep -q "status 3" "$work/with" && continue # the program's own write
-      [ "$call" = clone3 ] && grep -q "^bad" "$work/with" && continue     # the program's own thread
+      [[ $call == clone* ]] && grep -q "^bad" "$work/with" && continue     # the program's own thread or child
       echo "$fault $arguments: $(tr '\n' ' ' <"$work/with")"
       failed=1
     done
