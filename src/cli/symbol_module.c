@@ -24,6 +24,7 @@ enum { NESTING_MAX = 64, BUILD_ID_BYTES_MAX = 64, OVERLAPS_MAX = 64 };
 
 struct unit {
   Dwarf_Die die;
+  const char *folder; /* where the compiler ran; null unknown */
   struct hp_address_ranges functions;
   bool is_indexed;
 };
@@ -49,7 +50,8 @@ struct hp_symbol_module {
   struct symbol *symbols;
   size_t symbol_count, symbol_capacity;
   bool has_symbols;
-  bool is_debug_only;          /* the ELF file at hand has no code, only what is known about it */
+  struct hp_segment segments[HP_SEGMENTS_MAX];
+  size_t segment_count;
   struct hp_id_map qualified;  /* offset of a function's entry -> its name in texts */
   struct hp_id_map file_names; /* address of a name in the line table -> the same made absolute, in texts */
   char **texts;
@@ -106,6 +108,11 @@ static bool build_id_fits(Dwfl_Module *module, const char *build_id) {
   return count > 0 && hex_equals(build_id, bytes, (size_t)count);
 }
 
+static const char *compile_folder(Dwarf_Die *unit) {
+  Dwarf_Attribute attribute;
+  return dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+}
+
 static void find_units(struct hp_symbol_module *module) {
   Dwarf_CU *unit = NULL;
   Dwarf_Die die, split;
@@ -113,23 +120,13 @@ static void find_units(struct hp_symbol_module *module) {
     Dwarf_Die *main_die = dwarf_tag(&split) != DW_TAG_invalid ? &split : &die;
     if (dwarf_tag(main_die) != DW_TAG_compile_unit) continue;
     hp_array_reserve(&module->units, &module->unit_capacity, module->unit_count + 1, sizeof *module->units);
-    module->units[module->unit_count] = (struct unit){.die = *main_die};
+    const char *folder = compile_folder(main_die);
+    if (folder == NULL) folder = compile_folder(&die); /* clang tells the skeleton of a split unit only */
+    module->units[module->unit_count] = (struct unit){.die = *main_die, .folder = folder};
     add_die_ranges(&module->unit_ranges, &die, module->unit_count); /* a skeleton has the ranges of its split unit */
     module->unit_count++;
   }
   hp_address_ranges_sort(&module->unit_ranges);
-}
-
-/* objcopy --only-keep-debug leaves the sections of code in the table, without bytes. */
-static bool has_code(Elf *elf) {
-  GElf_Shdr header;
-  bool seen = false;
-  for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
-    if (gelf_getshdr(section, &header) == NULL || (header.sh_flags & SHF_EXECINSTR) == 0) continue;
-    if (header.sh_type != SHT_NOBITS) return true;
-    seen = true;
-  }
-  return !seen; /* no section table at all: a stripped binary */
 }
 
 struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *build_id, const char *debug_path,
@@ -150,7 +147,7 @@ struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *bui
   if (module->elf != NULL) {
     *why = "another build id";
     if (build_id_fits(module->module, build_id)) {
-      module->is_debug_only = !has_code(module->elf);
+      module->segment_count = hp_segments_read(module->elf, module->segments);
       module->dwarf = dwfl_module_getdwarf(module->module, &module->dwarf_bias);
       if (module->dwarf != NULL) find_units(module);
       return module;
@@ -222,13 +219,12 @@ static uint32_t keep_text(struct hp_symbol_module *module, char *text) {
 }
 
 /* Names relative to where the compiler ran get that folder in front. Each name of a line table is made absolute once. */
-static const char *absolute_file(struct hp_symbol_module *module, Dwarf_Die *unit, const char *file) {
-  Dwarf_Attribute attribute;
+static const char *absolute_file(struct hp_symbol_module *module, const struct unit *unit, const char *file) {
   if (file == NULL || file[0] == '\0') return "";
   if (file[0] == '<') return file;
   uint32_t known = hp_id_map_find(&module->file_names, (uintptr_t)file);
   if (known != UINT32_MAX) return module->texts[known];
-  const char *folder = file[0] != '/' ? dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute)) : NULL;
+  const char *folder = file[0] != '/' ? unit->folder : NULL;
   char *joined = hp_format("%s%s%s", folder != NULL ? folder : "", folder != NULL ? "/" : "", file);
   hp_path_clean(joined);
   hp_id_map_add(&module->file_names, (uintptr_t)file, keep_text(module, joined));
@@ -322,9 +318,10 @@ static void set_line(struct hp_symbol_module *module, struct unit *unit, Dwarf_A
   int number_of_line = 0, column = 0;
   frame->file = "";
   if (line == NULL) return;
-  frame->file = absolute_file(module, &unit->die, dwarf_linesrc(line, NULL, NULL));
-  if (dwarf_lineno(line, &number_of_line) == 0) frame->line = number_of_line;
-  if (dwarf_linecol(line, &column) == 0) frame->column = column;
+  frame->file = absolute_file(module, unit, dwarf_linesrc(line, NULL, NULL));
+  /* libdw keeps both as int; what a damaged table leaves below 0 is no line */
+  if (dwarf_lineno(line, &number_of_line) == 0 && number_of_line > 0) frame->line = number_of_line;
+  if (dwarf_linecol(line, &column) == 0 && column > 0) frame->column = column;
 }
 
 /* Where an inlined call was written: the line of the frame around it. */
@@ -334,7 +331,7 @@ static void set_call(struct hp_symbol_module *module, struct unit *unit, Dwarf_D
   int64_t file = number(call, DW_AT_call_file);
   frame->file = "";
   if (dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && (size_t)file < count)
-    frame->file = absolute_file(module, &unit->die, dwarf_filesrc(files, (size_t)file, NULL, NULL));
+    frame->file = absolute_file(module, unit, dwarf_filesrc(files, (size_t)file, NULL, NULL));
   frame->line = number(call, DW_AT_call_line);
   frame->column = number(call, DW_AT_call_column);
 }
@@ -389,6 +386,18 @@ static size_t frames_by_dwarf(struct hp_symbol_module *module, GElf_Addr address
     if (count != 0) return count;
   }
   return 0;
+}
+
+/* Code without an entry of its own (labels in assembler, functions folded into another) still has lines in its unit's table. */
+static void set_line_by_unit(struct hp_symbol_module *module, GElf_Addr address, struct hp_symbol_frame *frame) {
+  if (module->dwarf == NULL) return;
+  Dwarf_Addr in_dwarf = address - module->dwarf_bias;
+  size_t from = module->unit_ranges.count;
+  for (unsigned tries = 0; tries < OVERLAPS_MAX && frame->line == 0; tries++) {
+    const struct hp_address_range *range = hp_address_ranges_find(&module->unit_ranges, in_dwarf, &from);
+    if (range == NULL) return;
+    set_line(module, &module->units[range->what], in_dwarf, frame);
+  }
 }
 
 static int compare_symbols(const void *a, const void *b) {
@@ -464,31 +473,15 @@ static void refine_name(struct hp_symbol_module *module, GElf_Addr address, stru
     frame->system_name = symbol.system_name;
 }
 
-static bool is_code_segment(const GElf_Phdr *segment) {
-  return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0;
-}
-
-/* The address a place is linked at. The program headers of a file that is debug information only keep the addresses but not the
- * offsets; there the mapping is taken for the start of the only segment with code, which it is with all common linkers. */
-static uint64_t linked_address(const struct hp_symbol_module *module, const struct hp_symbol_place *place) {
-  size_t count;
-  uint64_t offset = place->address - place->mapping_start + place->mapping_offset;
-  if (elf_getphdrnum(module->elf, &count) != 0) return place->address;
-  for (size_t i = 0; i < count && i < INT32_MAX; i++) {
-    GElf_Phdr segment;
-    if (gelf_getphdr(module->elf, (int)i, &segment) == NULL || !is_code_segment(&segment)) continue;
-    if (module->is_debug_only) return (segment.p_vaddr & ~(uint64_t)4095) + (place->address - place->mapping_start);
-    if (offset >= segment.p_offset && offset - segment.p_offset < segment.p_memsz)
-      return segment.p_vaddr + (offset - segment.p_offset);
-  }
-  return place->address;
-}
-
 size_t hp_symbol_module_frames(struct hp_symbol_module *module, const struct hp_symbol_place *place,
                                struct hp_symbol_frame frames[HP_SYMBOL_FRAMES_MAX]) {
-  GElf_Addr at = linked_address(module, place) + module->elf_bias;
+  GElf_Addr at = hp_segments_find(module->segments, module->segment_count, place) + module->elf_bias;
   size_t count = frames_by_dwarf(module, at, frames);
-  if (count == 0) return frames_by_symbol(module, at, frames);
+  if (count == 0) {
+    count = frames_by_symbol(module, at, frames);
+    if (count != 0) set_line_by_unit(module, at, &frames[0]);
+    return count;
+  }
   refine_name(module, at, &frames[count - 1]);
   return count;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "segment_address.h"
+
 struct hp_symbol_module;
 
 struct hp_symbol_frame {
@@ -30,13 +32,6 @@ enum { HP_SYMBOL_FRAMES_MAX = 64 };
 struct hp_symbol_module *hp_symbol_module_open(const char *path, const char *build_id, const char *debug_path,
                                                const char **why);
 void hp_symbol_module_close(struct hp_symbol_module *module);
-
-/* An address of the profiled process, and the mapping it lies in. */
-struct hp_symbol_place {
-  uint64_t address;
-  uint64_t mapping_start;
-  uint64_t mapping_offset; /* in the file */
-};
 
 /* Frames at a place, innermost inlined one first; returns how many (0: nothing known). Where the mapping says nothing sensible the
  * address is taken for the one the file is linked at. */
