@@ -9,7 +9,8 @@ usage: compare_pprof.py HEAPPROF [--lines] [--local] PROFILE...
 For every sample type of every profile, every row of pprof (function, or function and line) must have the same flat and cum in
 heapprof, to pprof's printing precision, and the other way round. pprof is told to demangle names in full, but its demangler writes some
 C++ and Rust names in another way than libiberty: rows left over under different names must have the same figures one by one, and
-are counted apart. Prints one line per difference and a summary; exit 1 on any difference of figures.
+are counted apart. What has no name pprof shows as one row a binary, "[name]" ("<unknown>": no file), and we by line as a row an address: there the sum of flat
+must be the same. Prints one line per difference and a summary; exit 1 on any difference of figures.
 """
 import json
 import re
@@ -59,6 +60,14 @@ def heapprof_rows(heapprof, profile, sample_type, lines):
     return rows, [t["type"] for t in report["sample_types"]]
 
 
+def fold_nameless(ours, theirs):
+    """Takes rows of bare addresses and of "[binary]" out of both; what their flat sums differ by, if by more than the printing."""
+    bare = {n: ours.pop(n) for n in list(ours) if re.match(r"0x[0-9a-f]+( \S+\+0x[0-9a-f]+)?$", n)}
+    binaries = {n: theirs.pop(n) for n in list(theirs) if n == "<unknown>" or (re.match(r"\[.*\]$", n) and n not in ours)} if bare else {}
+    sums = sum(v[0] for v in bare.values()), sum(value(v[0])[0] for v in binaries.values())
+    return sums if abs(sums[0] - sums[1]) > sum(value(v[0])[1] for v in binaries.values()) + 1e-9 else None
+
+
 def same(mine, other):
     return all(abs(value(text)[0] - ours) <= value(text)[1] + 1e-9 for ours, text in zip(mine, other))
 
@@ -71,6 +80,11 @@ def compare(heapprof, profile, lines, local):
         ours, _ = heapprof_rows(heapprof, profile, sample_type, lines)
         ours = {n: v for n, v in ours.items() if v != (0, 0)}
         compared += len(ours)
+        if lines:
+            nameless = fold_nameless(ours, theirs)
+            if nameless:
+                differences += 1
+                print("%s %s: places without a name: heapprof %s, pprof %s" % (profile, sample_type, *nameless))
         for name in set(theirs) & set(ours):
             mine, other = ours.pop(name), theirs.pop(name)
             if not same(mine, other):
