@@ -5,7 +5,9 @@
 #include <elf.h>
 #include <string.h>
 
-enum { HP_IMAGE_PAGE = 4096, HP_IMAGE_NOTES_MAX = 64 };
+#include "hash.h"
+
+enum { HP_IMAGE_PAGE = 4096, HP_IMAGE_NOTES_MAX = 64, HP_IMAGE_HASHED_MAX = 1 << 20 };
 
 struct image {
   uintptr_t start;
@@ -111,4 +113,27 @@ bool hp_module_image_read(const struct hp_object *object, struct hp_module_image
         .lo = (const uint8_t *)start, .hi = (const uint8_t *)end, .eh_frame_hdr = object->eh_frame_hdr};
   }
   return true;
+}
+
+/* Whole words of the first MiB: a segment's last bytes are padding as often as not. */
+static uint64_t hash_range(uintptr_t start, uintptr_t end, uint64_t seed) {
+  start = (start + 7) & ~(uintptr_t)7;
+  if (end > start && end - start > HP_IMAGE_HASHED_MAX) end = start + HP_IMAGE_HASHED_MAX;
+  return start < end ? hp_hash_words((const uintptr_t *)start, (end - start) / sizeof(uintptr_t), seed) : seed;
+}
+
+uint64_t hp_module_image_fingerprint(const struct hp_object *object) {
+  struct image image;
+  uint64_t hash = 1;
+  uintptr_t start, end;
+  if (!open_image(object, &image)) return hash;
+  for (unsigned i = 0; i < image.count; i++) {
+    const Elf64_Phdr *header = &image.headers[i];
+    hash = hp_hash_words((const uintptr_t *)(const void *)header, sizeof *header / sizeof(uintptr_t), hash);
+    bool is_table = header->p_type == PT_LOAD && (header->p_flags & (PF_R | PF_W | PF_X)) == PF_R;
+    if (is_table && place_segment(&image, header, &start, &end)) hash = hash_range(start, end, hash);
+  }
+  uintptr_t tables = (uintptr_t)object->eh_frame_hdr;
+  if (tables != 0 && find_readable(&image, tables, &start, &end)) hash = hash_range(tables, end, hash);
+  return hash == 0 ? 1 : hash;
 }

@@ -26,4 +26,8 @@ struct hp_module_image {
  * the loader knows them. False when they make no sense: then text is the whole mapping and there are no tables. */
 bool hp_module_image_read(const struct hp_object *object, struct hp_module_image *out);
 
+/* What tells a file without a build id from another: a hash of what can be read of its tables (names, read-only data, unwind
+ * data), of a few MiB at most; never 0. Code is not looked at: what the program may have done to its pages is unknown. */
+uint64_t hp_module_image_fingerprint(const struct hp_object *object);
+
 #endif

@@ -43,11 +43,24 @@ static bool is_same(const struct hp_module *module, const struct hp_object *obje
   return is_same_place(module, object) && module->dynamic == object->dynamic && strcmp(module->path, object->name) == 0;
 }
 
-static bool is_same_file(const struct hp_module *module, const struct hp_object *object,
-                         const struct hp_module_image *image) {
-  return module->map_start == object->map_start && module->map_end == object->map_end && module->build_id_size > 0 &&
-         module->build_id_size == image->build_id_size &&
-         memcmp(module->build_id, image->build_id, image->build_id_size) == 0 && strcmp(module->path, object->name) == 0;
+static bool is_same_path(const struct hp_module *module, const struct hp_object *object) {
+  return module->map_start == object->map_start && module->map_end == object->map_end &&
+         strcmp(module->path, object->name) == 0;
+}
+
+static bool is_same_build(const struct hp_module *module, const struct hp_module_image *image, uint64_t fingerprint) {
+  if (module->build_id_size != image->build_id_size) return false;
+  if (image->build_id_size == 0) return fingerprint != 0 && module->fingerprint == fingerprint;
+  return memcmp(module->build_id, image->build_id, image->build_id_size) == 0;
+}
+
+/* Only what comes again is worth the look: 0 for all others, and where there is a build id. */
+static uint64_t fingerprint_of(const struct hp_object *object, const struct hp_module_image *image) {
+  if (image->build_id_size != 0) return 0;
+  for (const struct hp_module *module = hp_load_acquire(&newest); module != NULL; module = module->next) {
+    if (is_same_path(module, object)) return hp_module_image_fingerprint(object);
+  }
+  return 0;
 }
 
 static struct hp_module *find_alive(const struct hp_object *object) {
@@ -92,9 +105,10 @@ static void adopt(struct hp_module *module, const struct hp_object *object, cons
 }
 
 /* A module that was unloaded and is back; NULL: none. */
-static struct hp_module *revive_locked(const struct hp_object *object, const struct hp_module_image *image) {
+static struct hp_module *revive_locked(const struct hp_object *object, const struct hp_module_image *image,
+                                       uint64_t fingerprint) {
   for (struct hp_module *module = newest; module != NULL; module = module->next) {
-    if (!is_alive(module) && is_same_file(module, object, image)) {
+    if (!is_alive(module) && is_same_path(module, object) && is_same_build(module, image, fingerprint)) {
       adopt(module, object, image);
       if (watcher != NULL) watcher->returning(module);
       hp_store_release(&module->is_gone, false);
@@ -104,7 +118,8 @@ static struct hp_module *revive_locked(const struct hp_object *object, const str
   return NULL;
 }
 
-static struct hp_module *create_locked(const struct hp_object *object, const struct hp_module_image *image) {
+static struct hp_module *create_locked(const struct hp_object *object, const struct hp_module_image *image,
+                                       uint64_t fingerprint) {
   size_t length = strnlen(object->name, HP_MODULE_PATH_MAX);
   struct hp_module *module = hp_arena_alloc(&module_arena, sizeof(*module) + length + 1);
   if (module == NULL) return NULL;
@@ -120,6 +135,7 @@ static struct hp_module *create_locked(const struct hp_object *object, const str
                                .load_bias = object->load_bias,
                                .index = registered++,
                                .build_id_size = image->build_id_size,
+                               .fingerprint = fingerprint,
                                .is_vdso = object->map_start == getauxval(AT_SYSINFO_EHDR),
                                .path = path};
   module->is_executable = length == 0 && !module->is_vdso;
@@ -138,13 +154,14 @@ const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
   if (hp_thread.holds_all_locks) return NULL; /* this one too: the process is ending inside it */
   struct hp_module_image image;
   hp_module_image_read(&object, &image);
+  uint64_t fingerprint = fingerprint_of(&object, &image);
   hp_lock_acquire(&modules_lock);
   module = find_alive(&object); /* another thread may have been faster */
   if (module == NULL) {
     begin_change_locked();
     if (bury_overlapping_locked(&object)) *out_died = true;
-    module = revive_locked(&object, &image);
-    if (module == NULL) module = create_locked(&object, &image);
+    module = revive_locked(&object, &image, fingerprint);
+    if (module == NULL) module = create_locked(&object, &image, fingerprint);
     end_change_locked();
   }
   hp_lock_release(&modules_lock);

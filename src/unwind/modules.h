@@ -3,7 +3,8 @@
  *
  * Invariants  a module is never forgotten and never moves; loaded modules do not overlap (but for the program).
  *             The same file loaded again at the same address with the same build id is the same module: it lives again.
- *             A file without a build id is another module each time: nobody could tell it from its successor.
+ *             Without a build id, its tables must be the same (module_image.h); they are looked at from the second time on,
+ *             so the first life stays alone.
  *             A module counts as loaded only after the stacks of whoever was at its place have been closed, and its own
  *             opened (hp_modules_watch): a stack is looked up with a frame of it, hence later.
  * Callers     the unwinder registers (at the first pc in a module, while a frame of it is on the stack, so it is loaded);
@@ -30,7 +31,8 @@ struct hp_module {
   bool is_gone;          /* atomic: not loaded at present */
   uint8_t build_id_size; /* 0: none */
   uint8_t build_id[HP_BUILD_ID_MAX];
-  bool is_executable; /* the program itself (its path is /proc/self/exe's) */
+  uint64_t fingerprint; /* of a file without a build id that came again; 0: none */
+  bool is_executable;   /* the program itself (its path is /proc/self/exe's) */
   bool is_vdso;
   const char *path; /* as the loader knows it; "" for the program */
   /* for this folder: */

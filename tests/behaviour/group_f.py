@@ -124,35 +124,49 @@ def f4_mappings(t):
 
 
 def f4_reloaded(t):
-    plugins = [os.path.join(t.binaries, "libplugin_%s.so" % x) for x in "ab"]
-    sizes = {"plugin_site_a": 1000, "plugin_site_b": 3000}
+    for names, build_ids in (("ab", True), ("cd", False)):
+        reload_pair(t, names, build_ids)
+
+
+def rows_of_file(profile, file, build_ids):
+    """The rows whose leaf is in this file. (A file without a build id has names only while it is loaded.)"""
+    mappings = dict((m.id, m) for m in profile.mappings)
+    rows = [r for r in profile.rows if r.stack and mappings.get(profile.locations[r.stack[0]][0]) is not None
+            and mappings[profile.locations[r.stack[0]][0]].file == file]
+    for row in rows:
+        equal(mappings[profile.locations[row.stack[0]][0]].build_id != "", build_ids)
+        if build_ids:
+            equal(profile.stack(row)[0], "plugin_site_" + file[-4])
+    return rows
+
+
+def reload_pair(t, names, build_ids):
+    plugins = [os.path.join(t.binaries, "libplugin_%s.so" % x) for x in names]
+    sizes = dict(zip(plugins, (1000, 3000)))
     r = t.run(*plugins, kind="full,delta")
     a, b, reused, stacks_before, stacks, bytes_before, metadata = [int(x) for x in r.out.split()]
     assert reused > (a + b) * 0.9, "never at the same place: this shows nothing"
     assert a > 1000 and b > 1000, (a, b)
     assert stacks - stacks_before < 10, "new stacks: %d -> %d" % (stacks_before, stacks)
     assert metadata - bytes_before < 200000, "metadata: %d -> %d" % (bytes_before, metadata)
-    deltas = dict((site, [0, 0]) for site in sizes)
-    during = 0
+
+    def sums(path):
+        p, out = Profile(path), {}
+        for file, size in sizes.items():
+            rows = rows_of_file(p, file, build_ids)
+            for row in rows:  # one sample may be half counted: objects before bytes
+                assert ".delta." in path or 0 <= row.values[0] * size - row.values[1] <= size, (path, file, row.values)
+            out[file] = [sum(row.values[c] for row in rows) for c in range(len(p.types))]
+        return out
+
+    deltas = [sums(path) for path in r.files if ".delta." in path]
+    assert len(deltas) > 5, len(deltas)
     for path in r.files:
-        p = Profile(path)
-        if ".delta." in path:
-            for site in sizes:
-                deltas[site] = [x + y for x, y in zip(deltas[site], p.totals(site))]
-            continue
-        during += "during" in path
-        for site, size in sizes.items():
-            for row in p.rows_of(site):
-                # one sample may be half counted: objects before bytes
-                assert 0 <= row.values[0] * size - row.values[1] <= size, (path, site, row.values)
-                mapping = p.locations[row.stack[0]][0]
-                file = next(m.file for m in p.mappings if m.id == mapping)
-                equal(file, plugins[site == "plugin_site_b"], path)
-    assert during > 5, during
-    last = t.profile(r, "last.full")
-    for site, loads in (("plugin_site_a", a), ("plugin_site_b", b)):
-        equal(last.totals(site), [loads, loads * sizes[site], 1, sizes[site]], site)
-        equal(deltas[site], [loads, loads * sizes[site]], "deltas of " + site)
+        sums(path)
+    last = sums(os.path.join(r.folder, "last.full.pb.gz"))
+    for file, loads in zip(plugins, (a, b)):
+        equal(last[file], [loads, loads * sizes[file], 1, sizes[file]], file)
+        equal([sum(d[file][c] for d in deltas) for c in range(2)], [loads, loads * sizes[file]], "deltas of " + file)
 
 
 def f5_runs_unite(t):

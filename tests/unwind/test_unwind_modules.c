@@ -163,6 +163,49 @@ static void test_stacks_belong_to_the_library_they_were_taken_in(void **state) {
   }
 }
 
+static void copy_file(const char *from, const char *to) {
+  char buffer[65536];
+  size_t n;
+  unlink(to);
+  FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+  assert_non_null(in);
+  assert_non_null(out);
+  while ((n = fread(buffer, 1, sizeof buffer, in)) > 0) assert_int_equal(fwrite(buffer, 1, n, out), n);
+  fclose(in);
+  fclose(out);
+}
+
+/* Two builds without a build id take turns at one path and place: each is itself again from its second life on. */
+static void test_builds_without_an_id_are_told_apart_by_their_tables(void **state) {
+  (void)state;
+  enum { TURNS = 40 };
+  const char *names[] = {"unwind_plugin_plain", "unwind_plugin_simple"};
+  const struct hp_module *known[2] = {NULL, NULL};
+  uint32_t first_index = hp_modules_first()->index;
+  char copy[PATH_MAX], from[PATH_MAX];
+  uintptr_t first_start = 0;
+  snprintf(copy, sizeof copy, "%s/unwind_plugin_turns.so", plugin_directory);
+  for (int i = 0; i < TURNS; i++) {
+    int which = i % 5 % 2; /* 0 1 0 1 0, 0 1 0 1 0 */
+    plugin_function function;
+    snprintf(from, sizeof from, "%s/%s.so", plugin_directory, names[which]);
+    copy_file(from, copy);
+    void *handle = open_plugin("unwind_plugin_turns", &function);
+    function(walk_here);
+    const struct hp_module *module = hp_modules_find((uintptr_t)function);
+    assert_non_null(module);
+    assert_int_equal(module->build_id_size, 0);
+    if (i == 0) first_start = module->map_start;
+    assert_int_equal(module->map_start, first_start); /* else this test shows nothing */
+    if (i > 0 && known[which] == NULL) known[which] = module;
+    if (i > 2) assert_ptr_equal(module, known[which]);
+    if (i > 1) assert_ptr_not_equal(known[0], known[1]);
+    assert_true(close_plugin(handle));
+  }
+  unlink(copy);
+  assert_in_range(hp_modules_first()->index, first_index + 1, first_index + 3);
+}
+
 static void test_what_is_loaded_is_told_with_a_sequence(void **state) {
   (void)state;
   struct hp_arena arena = {0};
@@ -421,6 +464,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_library_at_reused_addresses_has_its_own_rules),
       cmocka_unit_test(test_stacks_belong_to_the_library_they_were_taken_in),
+      cmocka_unit_test(test_builds_without_an_id_are_told_apart_by_their_tables),
       cmocka_unit_test(test_what_is_loaded_is_told_with_a_sequence),
       cmocka_unit_test(test_sets_are_kept_once_and_without_memory_unknown),
       cmocka_unit_test(test_unload_that_went_unnoticed_is_found_out),
