@@ -17,12 +17,11 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCES = os.path.join(HERE, "symbols")
+ORIGINALS = os.path.join(HERE, "symbols")
 
 
 def run(*command, **options):
-    # From the folder above the sources: clang shortens their names by it.
-    result = subprocess.run(command, capture_output=True, text=True, cwd=HERE, **options)
+    result = subprocess.run(command, capture_output=True, text=True, **options)
     if result.returncode != 0:
         sys.exit("%s\n%s%s" % (" ".join(command), result.stdout, result.stderr))
     return result.stdout
@@ -32,7 +31,7 @@ def expectations(with_rust):
     """[(function, file, line, bytes)] from the comments."""
     expected = []
     for name in ("alpha.cc", "beta.c", "main.c") + (("rusty.rs",) if with_rust else ()):
-        with open(os.path.join(SOURCES, name)) as source:
+        with open(os.path.join(ORIGINALS, name)) as source:
             for number, line in enumerate(source, 1):
                 if "//" not in line and "/*" not in line:
                     continue
@@ -47,15 +46,15 @@ def build(folder, compiler, flags, rust):
     cc, cxx = compiler
     cflags = ["-g", "-O2"] + flags
     pic = [f for f in cflags if f not in ("-no-pie", "-fno-pie")] + ["-fPIC", "-shared"]
-    run(cxx, *pic, os.path.join(SOURCES, "alpha.cc"), "-o", folder + "/libalpha.so")
-    run(cc, *pic, os.path.join(SOURCES, "beta.c"), "-o", folder + "/libbeta.so")
+    run(cxx, *pic, os.path.abspath("symbols/alpha.cc"), "-o", folder + "/libalpha.so")
+    run(cc, *pic, os.path.abspath("symbols/beta.c"), "-o", folder + "/libbeta.so")
     libraries = ["-lalpha", "-lbeta"]
     defines = []
     if rust:
-        run("rustc", "-g", "-O", *(["-C", "symbol-mangling-version=v0"] if rust == "v0" else []), "-C", "panic=abort", os.path.join(SOURCES, "rusty.rs"), "-o", folder + "/librusty.so")
+        run("rustc", "-g", "-O", *(["-C", "symbol-mangling-version=v0"] if rust == "v0" else []), "-C", "panic=abort", os.path.abspath("symbols/rusty.rs"), "-o", folder + "/librusty.so")
         libraries.append("-lrusty")
         defines.append("-DWITH_RUST")
-    run(cc, *cflags, *defines, os.path.join(SOURCES, "main.c"), "-o", folder + "/prog", "-L" + folder, *libraries,
+    run(cc, *cflags, *defines, os.path.abspath("symbols/main.c"), "-o", folder + "/prog", "-L" + folder, *libraries,
         "-Wl,-rpath," + folder, "-Wl,--build-id")
     return [name for name in sorted(os.listdir(folder))]
 
@@ -94,7 +93,7 @@ def check(what, heapprof, symbolized, expected):
     found = {}
     for row in report["rows"]:
         found[(row["function"], os.path.basename(row["file"]), row["line"])] = row["flat"]
-        if row["function"].startswith(("alpha", "beta", "main")) and os.path.dirname(row["file"]) != SOURCES:
+        if row["function"].startswith(("alpha", "beta", "main")) and os.path.dirname(row["file"]) != os.path.realpath("symbols"):
             sys.exit("%s: %s is in %s" % (what, row["function"], row["file"]))
     bad = 0
     wanted = {}
@@ -141,6 +140,8 @@ def main():
     compare = "--compare" in sys.argv
     with_go = shutil.which("go") is not None
     shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(ORIGINALS, os.path.join(work, "symbols"))
+    os.chdir(work)  # the folder above the sources: clang shortens their names by it
     total = bad = 0
     for number, (what, compiler, flags, rust, how) in enumerate(variants(work)):
         folder = os.path.join(work, str(number))

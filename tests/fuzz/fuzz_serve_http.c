@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -50,10 +51,24 @@ static void start(void) {
   address.sin_port = htons((uint16_t)atoi(strrchr(hp_serve_http_address(http), ':') + 1));
 }
 
+/* Hours of connections use up the ports that are free to connect from, until the oldest have been closed for a minute. */
+static int connect_patiently(void) {
+  for (int tries = 0; tries < 1200; tries++) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    if (fd < 0 || (errno != EADDRNOTAVAIL && errno != EINTR)) {
+      perror("connect");
+      abort();
+    }
+    close(fd);
+    usleep(100000);
+  }
+  abort();
+}
+
 /* Sends and reads to the end; the first bytes of the answer. libFuzzer's alarm interrupts a read now and then. */
 static size_t ask(const void *data, size_t size, char *answer, size_t room) {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) abort();
+  int fd = connect_patiently();
   if (send(fd, data, size, MSG_NOSIGNAL) < 0) size = 0; /* refused half way: fine */
   shutdown(fd, SHUT_WR);
   size_t got = 0;
