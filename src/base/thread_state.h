@@ -20,6 +20,7 @@ struct hp_thread_state {
   uint8_t holds_all_locks;      /* this thread is between the fork handlers: locks are taken already */
   uint16_t name_id;             /* label `thread` */
   volatile uint32_t locks_held; /* held, or being taken or released: a handler that finds one must not wait for any */
+  uint32_t takings;             /* sections that only took a record out (preload/sampled_path) */
   uint64_t new_size;            /* of the last operator new that was only forwarded (preload/interpose_cxx.c) */
 };
 

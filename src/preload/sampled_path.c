@@ -74,9 +74,13 @@ static HP_COLD void add_with_deep_buffer(struct hp_sample *sample, const struct 
   add_with_local_buffer(sample, start); /* all taken: this one is cut shorter */
 }
 
+static void run_epilogue(void) {
+  if (hp_sampled_epilogue != NULL && hp_thread.section == 0) hp_sampled_epilogue();
+}
+
 void hp_sampled_leave_section(void) {
   hp_section_leave();
-  if (hp_sampled_epilogue != NULL && hp_thread.section == 0) hp_sampled_epilogue();
+  run_epilogue();
 }
 
 void hp_sampled_record(void *ptr, size_t size, float weight, const struct hp_frame_start *start) {
@@ -125,13 +129,21 @@ void hp_sampled_settle(const struct hp_live_record *record, bool is_freed) {
   errno = saved_errno;
 }
 
+/* A request is served here as everywhere; the clock is looked at by each allocation that is sampled, and here now and then, for
+ * programs that are only taking things down. */
+static void leave_taking_section(void) {
+  enum { TAKINGS_A_LOOK = 16 };
+  hp_section_leave();
+  if (HP_UNLIKELY(hp_thread.dump_wanted != 0) || ++hp_thread.takings % TAKINGS_A_LOOK == 0) run_epilogue();
+}
+
 void hp_sampled_forget(void *ptr) {
   struct hp_live_record record;
   if (hp_thread_is_inside_lock()) return;
   int saved_errno = errno;
   hp_section_enter();
   if (hp_recorder_take((uintptr_t)ptr, &record)) hp_recorder_count_free(&record);
-  hp_sampled_leave_section();
+  leave_taking_section();
   errno = saved_errno;
 }
 
