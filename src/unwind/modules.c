@@ -70,11 +70,9 @@ static struct hp_module *find_alive(const struct hp_object *object) {
   return NULL;
 }
 
-/* Around everything that changes what is loaded. Whoever sees a part of the change sees that the sequence has moved. */
-static void begin_change_locked(void) {
-  hp_store_relaxed(&sequence, sequence + 1);
-  __atomic_thread_fence(__ATOMIC_RELEASE);
-}
+/* Around everything that changes what is loaded. Whoever sees a part of the change sees that the sequence has moved: all of it
+ * (is_gone, newest, closed_set) is release-stored and acquire-loaded. */
+static void begin_change_locked(void) { hp_store_relaxed(&sequence, sequence + 1); }
 static void end_change_locked(void) { hp_store_release(&sequence, sequence + 1); }
 
 /* Between the two ends of a change. */
