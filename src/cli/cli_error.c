@@ -14,13 +14,17 @@ static void make_printable(char *text) {
     if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
 }
 
+static void set(struct hp_error *error, const char *format, va_list arguments) {
+  vsnprintf(error->text, sizeof error->text, format, arguments);
+  make_printable(error->text);
+}
+
 int hp_error_set(struct hp_error *error, const char *format, ...) {
   if (error == NULL) return -1;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(error->text, sizeof error->text, format, arguments);
+  set(error, format, arguments);
   va_end(arguments);
-  make_printable(error->text);
   return -1;
 }
 
@@ -33,9 +37,8 @@ int hp_usage(const char *verb, const char *format, ...) {
   struct hp_error error;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(error.text, sizeof error.text, format, arguments);
+  set(&error, format, arguments);
   va_end(arguments);
-  make_printable(error.text);
   fflush(stdout);
   fprintf(stderr, "heapprof %s: ", verb);
   hp_text_print(stderr, error.text);
@@ -47,9 +50,8 @@ void hp_note(const char *format, ...) {
   struct hp_error error;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(error.text, sizeof error.text, format, arguments);
+  set(&error, format, arguments);
   va_end(arguments);
-  make_printable(error.text);
   fflush(stdout);
   fputs("heapprof: ", stderr);
   hp_text_print(stderr, error.text);

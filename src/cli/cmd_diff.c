@@ -28,10 +28,7 @@ static const char help[] =
     "  -o, --output=OUT   write the difference as a profile instead of a table\n"
     "  -t, --type=TYPE    column to show; default: the profile's own\n"
     "  -n, --count=N      rows to show, 0: all (default 20)\n"
-    "  -l, --lines        by source line instead of by function\n"
-    "  -f, --focus=ERE    only stacks with a function, file or library that matches\n"
-    "  -i, --ignore=ERE   leave out stacks with one that matches\n"
-    "  -d, --debug-dir=D  folders with binaries or debug files, colon separated\n"
+    "  -l, --lines        by source line instead of by function\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR
     "  -j, --json         the same as JSON (docs/json.md)\n"
     "\n"
     "Percentages are of OLD's total. Stacks meet by build id, offset and function, so\n"
@@ -40,14 +37,9 @@ static const char help[] =
 
 static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                         {"type", required_argument, NULL, 't'},
-                                        {"count", required_argument, NULL, 'n'},
-                                        {"lines", no_argument, NULL, 'l'},
-                                        {"focus", required_argument, NULL, 'f'},
-                                        {"ignore", required_argument, NULL, 'i'},
-                                        {"debug-dir", required_argument, NULL, 'd'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
+                                        HP_OPTIONS_TABLE,
+                                        HP_OPTIONS_STACKS,
+                                        HP_OPTIONS_END};
 
 struct diff {
   struct hp_report_options report;

@@ -20,10 +20,7 @@ static const char help[] =
     "                     default: the profile's own\n"
     "  -n, --count=N      rows to show, 0: all (default 20)\n"
     "  -l, --lines        by source line instead of by function\n"
-    "  -T, --tree         each row with its callers above and its callees below\n"
-    "  -f, --focus=ERE    only stacks with a function, file or library that matches\n"
-    "  -i, --ignore=ERE   leave out stacks with one that matches\n"
-    "  -d, --debug-dir=D  folders with binaries or debug files, colon separated\n"
+    "  -T, --tree         each row with its callers above and its callees below\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR
     "  -j, --json         the same as JSON (docs/json.md)\n"
     "\n"
     "flat is what a function itself allocated, cum what it and all it called did;\n"
@@ -31,18 +28,11 @@ static const char help[] =
     "in 19 rows of 20. sum% adds up flat%. A profile without names is symbolized on\n"
     "the way, from the binaries on this machine.";
 
-static const struct option options[] = {
-    {"type", required_argument, NULL, 't'},
-    {"count", required_argument, NULL, 'n'},
-    {"lines", no_argument, NULL, 'l'},
-    {"tree", no_argument, NULL, 'T'},
-    {"focus", required_argument, NULL, 'f'},
-    {"ignore", required_argument, NULL, 'i'},
-    {"debug-dir", required_argument, NULL, 'd'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+static const struct option options[] = {{"type", required_argument, NULL, 't'},
+                                        {"tree", no_argument, NULL, 'T'},
+                                        HP_OPTIONS_TABLE,
+                                        HP_OPTIONS_STACKS,
+                                        HP_OPTIONS_END};
 
 struct top {
   struct hp_report_options report;

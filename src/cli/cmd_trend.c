@@ -16,10 +16,7 @@ static const char help[] =
     "\n"
     "  -n, --count=N      stacks to show, 0: all (default 20); suspects always\n"
     "  -s, --stacks       every frame of a stack, not only the first four\n"
-    "  -l, --lines        with file and line\n"
-    "  -f, --focus=ERE    only stacks with a function, file or library that matches\n"
-    "  -i, --ignore=ERE   leave out stacks with one that matches\n"
-    "  -d, --debug-dir=D  folders with binaries or debug files, colon separated\n"
+    "  -l, --lines        with file and line\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR
     "  -j, --json         the same as JSON (docs/json-trend.md)\n"
     "\n"
     "slope is bytes an hour by least squares +- its standard error; p the chance that\n"
@@ -28,16 +25,7 @@ static const char help[] =
     "stack: heapprof view --trend FILE...";
 
 static const struct option options[] = {
-    {"count", required_argument, NULL, 'n'},
-    {"stacks", no_argument, NULL, 's'},
-    {"lines", no_argument, NULL, 'l'},
-    {"focus", required_argument, NULL, 'f'},
-    {"ignore", required_argument, NULL, 'i'},
-    {"debug-dir", required_argument, NULL, 'd'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+    {"stacks", no_argument, NULL, 's'}, HP_OPTIONS_TABLE, HP_OPTIONS_STACKS, HP_OPTIONS_END};
 
 int hp_cmd_trend(int argc, char **argv) {
   struct hp_trend_options trend_options = {0};

@@ -26,21 +26,18 @@ static const char help[] =
     "\n"
     "  -o, --output=PAGE  the file to write; default: standard output\n"
     "  -t, --type=TYPE    sample type shown first (inuse_space, alloc_objects, ...)\n"
-    "  -l, --lines        a box or row for each source line, not each function\n"
-    "  -f, --focus=ERE    only stacks with a function, file or library that matches\n"
-    "  -i, --ignore=ERE   leave out stacks with one that matches\n"
+    "  -l, --lines        a box or row for each source line, not each function\n" HP_HELP_STACKS
     "  -T, --trend        also a chart for each growing stack; shows the last of at\n"
-    "                     least three dumps, coloured by change since the first\n"
-    "  -d, --debug-dir=D  folders with binaries or debug files, colon separated\n"
+    "                     least three dumps, coloured by change since the first\n" HP_HELP_DEBUG_DIR
     "\n"
     "Two files are compared: red grew, blue shrank, grey is within sampling error.\n"
     "In the page, ? lists the keys.";
 
-static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'},    {"type", required_argument, NULL, 't'},   {"lines", no_argument, NULL, 'l'},
-    {"focus", required_argument, NULL, 'f'},     {"ignore", required_argument, NULL, 'i'}, {"trend", no_argument, NULL, 'T'},
-    {"debug-dir", required_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
-};
+static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                        {"type", required_argument, NULL, 't'},
+                                        {"trend", no_argument, NULL, 'T'},
+                                        HP_OPTIONS_STACKS,
+                                        HP_OPTIONS_END};
 
 struct view {
   const char *output; /* null or "-": stdout */

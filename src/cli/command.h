@@ -29,6 +29,21 @@ int hp_cmd_view(int argc, char **argv);
 int hp_cmd_trend(int argc, char **argv);
 int hp_cmd_serve(int argc, char **argv);
 
+/* Lines of help and entries of getopt's table that the commands about stacks have alike. */
+#define HP_HELP_STACKS                                                               \
+  "  -f, --focus=ERE    only stacks with a function, file or library that matches\n" \
+  "  -i, --ignore=ERE   leave out stacks with one that matches\n"
+#define HP_HELP_DEBUG_DIR "  -d, --debug-dir=D  folders with binaries or debug files, colon separated\n"
+#define HP_OPTIONS_STACKS                                                                                               \
+  {"lines", no_argument, NULL, 'l'}, {"focus", required_argument, NULL, 'f'}, {"ignore", required_argument, NULL, 'i'}, \
+      {"debug-dir", required_argument, NULL, 'd'}, {                                                                    \
+    "help", no_argument, NULL, 'h'                                                                                      \
+  }
+#define HP_OPTIONS_TABLE \
+  {"count", required_argument, NULL, 'n'}, { "json", no_argument, NULL, 'j' }
+#define HP_OPTIONS_END \
+  { NULL, 0, NULL, 0 }
+
 /* Finds the verb in argv[1] and runs it; `heapprof --help`, `--version`. Called by main only. */
 int hp_command_main(int argc, char **argv);
 

@@ -83,12 +83,36 @@ static void write_head(struct writer *writer, unsigned field, size_t length) {
   compress_bytes(writer, head, count, Z_NO_FLUSH);
 }
 
+/* Into writer->packed; returns its length. */
+static size_t pack(struct writer *writer, const ProtobufCMessage *message) {
+  hp_array_reserve(&writer->packed, &writer->packed_room, protobuf_c_message_get_packed_size(message), 1);
+  return protobuf_c_message_pack(message, writer->packed);
+}
+
 static void write_message(struct writer *writer, unsigned field, const ProtobufCMessage *message) {
-  size_t length = protobuf_c_message_get_packed_size(message);
-  hp_array_reserve(&writer->packed, &writer->packed_room, length, 1);
-  protobuf_c_message_pack(message, writer->packed);
+  size_t length = pack(writer, message);
   write_head(writer, field, length);
   compress_bytes(writer, writer->packed, length, Z_NO_FLUSH);
+}
+
+/* A type and its unit, as the message that both sample types and the period have. */
+static Perftools__Profiles__ValueType value_type(const struct hp_value_type *from) {
+  Perftools__Profiles__ValueType message = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+  message.type = from->type;
+  message.unit = from->unit;
+  return message;
+}
+
+static void write_type(struct writer *writer, size_t index) {
+  Perftools__Profiles__ValueType message = value_type(&writer->profile->types[index]);
+  write_message(writer, FIELD_SAMPLE_TYPE, &message.base);
+}
+
+static void write_string(struct writer *writer, size_t index) {
+  const char *text = writer->profile->strings[index];
+  size_t length = strlen(text);
+  write_head(writer, FIELD_STRING_TABLE, length);
+  compress_bytes(writer, text, length, Z_NO_FLUSH);
 }
 
 static void write_sample(struct writer *writer, size_t index) {
@@ -175,9 +199,7 @@ static void write_function(struct writer *writer, size_t index) {
 /* The fields that are one number or one small message: a Profile of their own, which protobuf lets follow the others. */
 static void write_scalars(struct writer *writer) {
   const struct hp_profile *profile = writer->profile;
-  Perftools__Profiles__ValueType period_type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
-  period_type.type = profile->period_type.type;
-  period_type.unit = profile->period_type.unit;
+  Perftools__Profiles__ValueType period_type = value_type(&profile->period_type);
   int64_t *comments = hp_alloc(profile->comment_count * sizeof *comments);
   for (size_t i = 0; i < profile->comment_count; i++) comments[i] = profile->comments[i];
   Perftools__Profiles__Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -191,30 +213,23 @@ static void write_scalars(struct writer *writer) {
   message.comment = comments;
   message.default_sample_type = profile->default_type;
   message.doc_url = profile->doc_url;
-  size_t length = perftools__profiles__profile__get_packed_size(&message);
-  hp_array_reserve(&writer->packed, &writer->packed_room, length, 1);
-  perftools__profiles__profile__pack(&message, writer->packed);
+  size_t length = pack(writer, &message.base);
   compress_bytes(writer, writer->packed, length, Z_NO_FLUSH);
   free(comments);
 }
 
+static void write_each(struct writer *writer, size_t count, void (*write_one)(struct writer *writer, size_t index)) {
+  for (size_t i = 0; i < count; i++) write_one(writer, i);
+}
+
 static void write_all(struct writer *writer) {
   const struct hp_profile *profile = writer->profile;
-  for (size_t i = 0; i < profile->type_count; i++) {
-    Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
-    type.type = profile->types[i].type;
-    type.unit = profile->types[i].unit;
-    write_message(writer, FIELD_SAMPLE_TYPE, &type.base);
-  }
-  for (size_t i = 0; i < profile->sample_count; i++) write_sample(writer, i);
-  for (size_t i = 0; i < profile->mapping_count; i++) write_mapping(writer, i);
-  for (size_t i = 0; i < profile->location_count; i++) write_location(writer, i);
-  for (size_t i = 0; i < profile->function_count; i++) write_function(writer, i);
-  for (size_t i = 0; i < profile->string_count; i++) {
-    size_t length = strlen(profile->strings[i]);
-    write_head(writer, FIELD_STRING_TABLE, length);
-    compress_bytes(writer, profile->strings[i], length, Z_NO_FLUSH);
-  }
+  write_each(writer, profile->type_count, write_type);
+  write_each(writer, profile->sample_count, write_sample);
+  write_each(writer, profile->mapping_count, write_mapping);
+  write_each(writer, profile->location_count, write_location);
+  write_each(writer, profile->function_count, write_function);
+  write_each(writer, profile->string_count, write_string);
   write_scalars(writer);
   compress_bytes(writer, "", 0, Z_FINISH);
 }

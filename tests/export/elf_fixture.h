@@ -29,6 +29,8 @@ struct elf_fixture elf_fixture_make(const struct fixture_symbol *symtab, size_t 
                                     const struct fixture_symbol *dynsym, size_t n_dynsym);
 Elf64_Ehdr *elf_fixture_header(struct elf_fixture *fixture);
 Elf64_Shdr *elf_fixture_section(struct elf_fixture *fixture, unsigned index);
+/* A new empty file for one, in memory if there is such a place: some tests write thousands. The caller unlinks it. */
+void elf_fixture_path(char path[64]);
 /* Write the first n bytes to a file. */
 void elf_fixture_write(const struct elf_fixture *fixture, const char *path, size_t n);
 void elf_fixture_free(struct elf_fixture *fixture);

@@ -16,11 +16,7 @@ static char path[64];
 
 static int setup(void **state) {
   (void)state;
-  /* In memory if there is such a place: some tests write thousands of files. */
-  strcpy(path, access("/dev/shm", W_OK) == 0 ? "/dev/shm/hp_elf_XXXXXX" : "/tmp/hp_elf_XXXXXX");
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  close(fd);
+  elf_fixture_path(path);
   return 0;
 }
 

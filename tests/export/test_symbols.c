@@ -22,10 +22,7 @@ static int setup(void **state) {
   (void)state;
   fake_modules_reset();
   fake_memory_fail_at(0);
-  strcpy(path, "/tmp/hp_symbols_XXXXXX");
-  int fd = mkstemp(path);
-  assert_true(fd >= 0);
-  close(fd);
+  elf_fixture_path(path);
   return 0;
 }
 
