@@ -374,13 +374,18 @@ static void step(struct worker *w) {
     dump_by_call();
 }
 
+/* Workers signal each other: none begins before all are known, and none ends before all have done with it. */
+static pthread_barrier_t all_are_there, all_are_done;
+
 static void *work(void *argument) {
   struct worker *w = argument;
+  pthread_barrier_wait(&all_are_there);
   while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
     step(w);
     COUNT(w->steps);
   }
   for (int i = 0; i < KEPT; i++) drop_block(w->kept[i]);
+  pthread_barrier_wait(&all_are_done);
   return NULL;
 }
 
@@ -421,10 +426,13 @@ int main(int argc, char **argv) {
   if (!heapprof_active()) install(SIGUSR2, on_tick);
   struct itimerval tick = {{0, 3000}, {0, 3000}};
   setitimer(ITIMER_REAL, &tick, NULL);
+  pthread_barrier_init(&all_are_there, NULL, worker_count + 1);
+  pthread_barrier_init(&all_are_done, NULL, worker_count);
   for (unsigned i = 0; i < worker_count; i++) {
     workers[i].random = (uint64_t)time(NULL) * 2654435761u + i * 977 + 1;
     if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0) return 2;
   }
+  pthread_barrier_wait(&all_are_there);
   watch(seconds);
   uint64_t steps = 0;
   for (unsigned i = 0; i < worker_count; i++) {
