@@ -29,6 +29,11 @@ with() {
 # Words that differ from run to run by themselves are taken out by the filter.
 compare() {
   local filter=${FILTER:-cat} part
+  if grep -qE '^status (124|137)$' "$work/plain.out" "$work/with.out"; then
+    echo "| $1 | $rate | not done within ${LIMIT:-240} s |"
+    failed=1
+    return
+  fi
   for part in out err; do
     if ! cmp -s <($filter <"$work/plain.$part") <($filter <"$work/with.$part"); then
       echo "| $1 | $rate | differs: $(diff <($filter <"$work/plain.$part") <($filter <"$work/with.$part") | head -6 | tr '\n' ' ' | cut -c1-300) |"
@@ -51,7 +56,7 @@ try() {
   local name=$1
   shift
   [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0
-  command -v "$1" >/dev/null || return 0
+  command -v "$1" >/dev/null || { echo "| $name | | not installed |"; return 0; }
   run_in plain "$@"
   for rate in $rates; do
     rm -rf "$work/profiles"
@@ -102,6 +107,13 @@ if __name__ == '__main__':
     [t.start() for t in threads]; [t.join() for t in threads]
     print(results)
 PY
+cat >"$work/page.html" <<'HTML'
+<!DOCTYPE html><html><head><title>page</title></head><body><h1>A page</h1><ul id="l"></ul><canvas id="c" width="300" height="200"></canvas><script>
+for (let i = 0; i < 2000; i++) { const e = document.createElement('li'); e.textContent = 'row ' + (i * 7919 % 10007); document.getElementById('l').append(e); }
+const g = document.getElementById('c').getContext('2d'); for (let i = 0; i < 500; i++) { g.fillStyle = `rgb(${i % 256},9,9)`; g.fillRect(i % 300, i % 200, 9, 9); }
+document.title = 'done ' + document.querySelectorAll('li').length;
+</script></body></html>
+HTML
 cat >"$work/units.cpp" <<'CPP'
 #include <algorithm>
 #include <iostream>
@@ -127,8 +139,8 @@ try gdb sh -c 'gdb -nx -batch -ex "break exit" -ex run -ex "print 6*7" --args /b
 try bash bash -c 'declare -A m; for i in {1..6000}; do m[k$((i % 997))]+=x$i; done; t=0; for k in "${!m[@]}"; do t=$((t + ${#m[$k]})); done; echo $t; for i in {1..30}; do (echo sub $i); done | sort | md5sum; echo $(seq 100 | while read l; do echo $l; done | wc -l)'
 try gawk gawk 'BEGIN { for (i = 0; i < 200000; i++) { k = (i * 7919) % 10007; a[k] = a[k] i; } n = asorti(a, b); s = 0; for (k in a) s += length(a[k]); print n, s }'
 try java sh -c "printf 'import java.util.*; public class X { public static void main(String[] a) throws Exception { Map<Integer, List<String>> m = new TreeMap<>(); for (int i = 0; i < 200000; i++) m.computeIfAbsent(i %% 997, k -> new ArrayList<>()).add(\"w\" + i); Thread[] t = new Thread[4]; for (int j = 0; j < 4; j++) { t[j] = new Thread(() -> { new StringBuilder(\"x\".repeat(100000)).reverse(); }); t[j].start(); } for (Thread x : t) x.join(); System.out.println(m.size() + \" \" + m.get(5).size()); } }' >X.java && java -Xshare:auto X.java"
-FILTER="sed -E s/[0-9.]+(s|sec|secs)?//g" try stress-ng stress-ng --quiet --timeout 60 --verify --malloc 1 --malloc-ops 3000 --malloc-bytes 32M --fork 1 --fork-ops 100 --clone 1 --clone-ops 100 --mmap 1 --mmap-ops 20 --mmap-bytes 16M --sigsegv 1 --sigsegv-ops 300 --dynlib 1 --dynlib-ops 200 --sigq 1 --sigq-ops 1000 --sigabrt 1 --sigabrt-ops 50 --pthread 1 --pthread-ops 100 --vfork 1 --vfork-ops 100
-try convert convert -size 600x400 plasma:red-blue -seed 5 -blur 3x2 -resize 300x200 -format '%wx%h' info:
+FILTER="sed -E s/[0-9.]+(s|sec|secs)?//g" try stress-ng stress-ng --quiet --timeout 60 --verify --malloc 1 --malloc-ops 3000 --malloc-bytes 32M --fork 1 --fork-ops 100 --clone 1 --clone-ops 100 --mmap 1 --mmap-ops 20 --mmap-bytes 16M --sigsegv 1 --sigsegv-ops 300 --dynlib 1 --dynlib-ops 200 --sigq 1 --sigq-ops 1000 --sigabrt 1 --sigabrt-ops 50 --pthread 1 --pthread-ops 100 --vfork 1 --vfork-ops 100 --stack 1 --stack-ops 30 --exec 1 --exec-ops 50 --daemon 1 --daemon-ops 50 --sigrt 1 --sigrt-ops 500 --mremap 1 --mremap-ops 50 --mremap-bytes 16M
+try imagemagick /usr/bin/convert -size 600x400 -seed 5 plasma:red-blue -blur 3x2 -resize 300x200 -format '%wx%h %#' info:
 try ffmpeg sh -c 'ffmpeg -nostdin -v error -f lavfi -i testsrc=d=1:s=320x240 -threads 2 -f framemd5 - | md5sum'
 [ -z "$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || FILTER="sed -E s/[0-9.]+//g" try postgresql setpriv --reuid postgres --regid postgres --clear-groups sh -c '
   PATH=$(ls -d /usr/lib/postgresql/*/bin | tail -1):$PATH; initdb -D "$PWD/d" -A trust >/dev/null && echo "unix_socket_directories = '"'"'$PWD'"'"'
@@ -142,4 +154,24 @@ listen_addresses = '"''"'" >>d/postgresql.conf && pg_ctl -D "$PWD/d" -l log -w s
   nginx -p "$PWD" -c n.conf 2>/dev/null & n=$!; i=0; while [ ! -S n.sock ] && [ $i -lt 200 ]; do sleep .1; i=$((i + 1)); done
   for i in 1 2 3 4 5 6; do seq 50 | xargs -n 10 -P 4 sh -c "for x; do curl -s --compressed --unix-socket n.sock http://x/f | md5sum; done" sh; [ $i = 3 ] && kill -HUP $n; done | sort | uniq -c; kill -QUIT $n; wait $n; echo $?'
 try python3-test sh -c 'python3 -m test -q test_json test_re test_zlib test_struct test_dict test_list test_set test_heapq test_bisect test_itertools test_functools test_collections test_string test_bytes test_unicode test_int test_float test_decimal test_fractions test_hashlib test_base64 test_binascii test_csv test_array test_deque test_copy test_pickle test_ordered_dict test_queue test_threading test_thread test_signal test_fork1 test_wait4 test_exceptions test_generators test_with test_weakref test_gc test_ctypes 2>&1 | grep -E "^(Result|.* tests? (OK|failed))"'
+# Writer and Calc, each a process of its own with some twenty threads.
+try libreoffice sh -c "seq 3000 | sed 's|.*|<p>line & of <b>many</b></p>|' >t.html; seq 2000 | sed 's/.*/&,=A&*2,word&/' >t.csv; for x in 'txt:Text t.html' 'odt t.html' 'ods t.csv' 'xlsx t.csv'; do
+  set -- \$x; soffice -env:UserInstallation=file://\$PWD/u --headless --norestore --convert-to \$1 \$2 >/dev/null 2>&1; echo \$?; done
+  md5sum <t.txt; unzip -p t.odt content.xml | wc -c; unzip -p t.ods content.xml | md5sum; unzip -p t.xlsx xl/worksheets/sheet1.xml | md5sum"
+# It brings an allocator of its own: each of its processes says once that it is not profiled.
+FILTER="sed -E /^\[[0-9]|^heapprof.*is.not.profiled$|^$/d" LIMIT=120 try chromium sh -c "chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir=\$PWD/u --virtual-time-budget=3000 --dump-dom 'file://$work/page.html' | md5sum
+  chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir=\$PWD/u --screenshot=\$PWD/s.png 'file://$work/page.html' >/dev/null 2>&1; echo \$?; file -b s.png"
+# Over TCP, which wrk wants: at a port that is free.
+if [ -n "$(command -v nginx)" ]; then
+  SETTINGS="HEAPPROF_SIGNAL=RTMIN+5" try wrk sh -c 'command -v wrk >/dev/null || exit 0
+  p=$(python3 -c "import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); print(s.getsockname()[1])")
+  mkdir -p html logs; seq 2000 >html/f; printf "daemon off; worker_processes 2; pid n.pid; error_log logs/e; events {} http { access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s; server { listen 127.0.0.1:%s; gzip on; gzip_types *; root html; } }" "$p" >n.conf
+  nginx -p "$PWD" -c n.conf 2>/dev/null & n=$!; i=0; while ! curl -s -o x "http://127.0.0.1:$p/f" && [ $i -lt 200 ]; do sleep .1; i=$((i + 1)); done; md5sum <x
+  wrk -t 2 -c 20 -d 4 -H "Accept-Encoding: gzip" "http://127.0.0.1:$p/f" >w; grep -cE "requests in" w; grep -E "Non-2xx|Socket errors" w; kill -QUIT $n; wait $n; echo $?; grep -cE "alert|emerg" logs/e'
+fi
+# Redis's own tests, which no package carries: REDIS_SOURCE, an unpacked source with the programs at src/redis-*.
+if [ -d "${REDIS_SOURCE:-}/tests" ]; then
+  port=$(python3 -c 'import random; print(random.randrange(20000, 30000))')
+  LIMIT=900 try redis-tcl sh -c "cd '$REDIS_SOURCE' && ./runtest --baseport $port --portcount 500 --clients 2 --tags -slow --single unit/type/list --single unit/type/hash --single unit/type/set --single unit/type/zset --single unit/type/string --single unit/dump --single unit/scan --single unit/sort --single unit/multi --single unit/keyspace --single unit/bitops --single unit/pubsub --single unit/acl --single unit/auth --single unit/protocol --single unit/shutdown 2>&1 | sed 's/\x1b\[[0-9;]*m//g' | grep -oE '^\[(ok|err|exception|timeout)\]: .*|All tests passed.*' | sed 's/ ([0-9]* ms)//' | sort"
+fi
 exit $failed
