@@ -11,6 +11,7 @@
 #include "cli_memory.h"
 #include "command.h"
 #include "frame_filter.h"
+#include "output_file.h"
 #include "profile_reader.h"
 #include "symbolize.h"
 #include "trend_series.h"
@@ -60,26 +61,19 @@ static struct hp_profile *load(const struct view *view, const char *path, struct
   return profile;
 }
 
-/* The page to a temporary file beside the target and renamed: a browser that reloads never sees half of it. */
+/* Written whole or not at all: a browser that reloads never sees half of it. */
 static int write_page(const struct view *view, const char *title, const char *data, size_t data_bytes,
                       struct hp_error *error) {
-  if (view->output == NULL || strcmp(view->output, "-") == 0)
-    return hp_view_html_write(stdout, title, data, data_bytes, error);
-  char *temporary = hp_format("%s.%ld.tmp", view->output, (long)getpid());
-  FILE *out = fopen(temporary, "wxe");
-  int result = -1;
-  if (out == NULL) {
-    hp_error_set(error, "%s: %s", view->output, strerror(errno));
-  } else {
-    result = hp_view_html_write(out, title, data, data_bytes, error);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) != 0) failed = true;
-    if (result == 0 && (failed || rename(temporary, view->output) != 0))
-      result = hp_error_set(error, "%s: %s", view->output, strerror(errno));
-    if (result != 0) unlink(temporary);
-  }
-  free(temporary);
-  return result;
+  if (view->output == NULL) return hp_view_html_write(stdout, title, data, data_bytes, error);
+  struct hp_output_file output;
+  if (hp_output_file_open(&output, view->output, error) != 0) return -1;
+  errno = 0;
+  int fd = dup(output.fd);
+  FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+  bool failed = out == NULL || hp_view_html_write(out, title, data, data_bytes, error) != 0 || ferror(out) != 0;
+  if (out != NULL && fclose(out) != 0) failed = true;
+  int failed_errno = !failed ? 0 : errno != 0 ? errno : EIO;
+  return hp_output_file_finish(&output, failed_errno, error);
 }
 
 static int write_view(struct view *view, struct hp_error *error) {

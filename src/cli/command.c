@@ -32,7 +32,8 @@ static int print_help(void) {
   puts(
       "\nheapprof COMMAND --help says more; heapprof --version prints the version.\n"
       "FILE is any pprof profile, gzipped or not; - is standard input or output.\n"
-      "Exit status: 0 done, 1 failed (one line says why), 2 bad usage. Manual: heapprof(1).");
+      "Exit status: 0 done, 1 failed (one line says why), 2 bad usage.\n"
+      "The manual is heapprof(1).");
   return 0;
 }
 

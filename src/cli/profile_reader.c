@@ -290,6 +290,16 @@ static int take_whole_fields(struct reader *reader, const uint8_t *bytes, size_t
   return at != 0 ? take_run(reader, bytes, at) : 0;
 }
 
+/* What people have lying about besides: the text that jemalloc, gperftools and Go's ?debug=1 write. */
+static bool is_text_profile(const uint8_t *bytes, size_t length) {
+  static const char *const beginnings[] = {"heap_v2/", "heap profile:", "--- "};
+  for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+    size_t needed = strlen(beginnings[i]);
+    if (length >= needed && memcmp(bytes, beginnings[i], needed) == 0) return true;
+  }
+  return false;
+}
+
 static int read_fields(struct reader *reader, struct hp_byte_source *source) {
   size_t room = 0, held = 0;
   uint8_t *buffer = NULL;
@@ -301,6 +311,10 @@ static int read_fields(struct reader *reader, struct hp_byte_source *source) {
     held += got;
     if (got != 0 && held < room && held < RUN_BYTES) continue; /* full runs only: fewer calls */
     size_t used = 0, wanted;
+    if (source->produced_bytes == held && is_text_profile(buffer, held)) {
+      fail_malformed(reader, "it is the text form, of jemalloc or gperftools; pprof -proto PROGRAM FILE converts it");
+      break;
+    }
     if (take_whole_fields(reader, buffer, held, &used, &wanted) != 0) break;
     memmove(buffer, buffer + used, held - used);
     held -= used;

@@ -7,15 +7,14 @@
 #include "profile_writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "cli_memory.h"
+#include "output_file.h"
 #include "profile.pb-c.h"
 
 enum { OUTPUT_BYTES = 64 * 1024 };
@@ -257,37 +256,9 @@ int hp_profile_write_memory(const struct hp_profile *profile, void **out_bytes, 
   return 0;
 }
 
-/* A new file beside `path`, with the mode a plain open would have given it. */
-static int open_temporary(const char *path, char **out_name) {
-  *out_name = hp_format("%s.XXXXXX", path);
-  int fd = mkostemp(*out_name, O_CLOEXEC);
-  if (fd < 0) return -1;
-  mode_t mask = umask(0);
-  umask(mask);
-  fchmod(fd, 0666 & ~mask);
-  return fd;
-}
-
 int hp_profile_write(const char *path, const struct hp_profile *profile, struct hp_error *error) {
-  struct writer writer = {.profile = profile, .fd = STDOUT_FILENO};
-  if (strcmp(path, "-") == 0) {
-    int failure = write_profile(&writer);
-    return failure == 0 ? 0 : hp_error_set(error, "cannot write to standard output: %s", strerror(failure));
-  }
-  struct stat status;
-  if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) { /* /dev/null, a pipe: not to be replaced */
-    writer.fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (writer.fd < 0) return hp_error_set(error, "%s: cannot write: %s", path, strerror(errno));
-    int failure = write_profile(&writer);
-    close(writer.fd);
-    return failure == 0 ? 0 : hp_error_set(error, "%s: cannot write: %s", path, strerror(failure));
-  }
-  char *temporary;
-  writer.fd = open_temporary(path, &temporary);
-  int failure = writer.fd < 0 ? errno : write_profile(&writer);
-  if (writer.fd >= 0 && close(writer.fd) != 0 && failure == 0) failure = errno;
-  if (failure == 0 && rename(temporary, path) != 0) failure = errno;
-  if (failure != 0 && writer.fd >= 0) unlink(temporary);
-  free(temporary);
-  return failure == 0 ? 0 : hp_error_set(error, "%s: cannot write: %s", path, strerror(failure));
+  struct hp_output_file output;
+  if (hp_output_file_open(&output, path, error) != 0) return -1;
+  struct writer writer = {.profile = profile, .fd = output.fd};
+  return hp_output_file_finish(&output, write_profile(&writer), error);
 }

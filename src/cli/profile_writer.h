@@ -7,8 +7,7 @@
 #include "cli_error.h"
 #include "profile_model.h"
 
-/* Writes to `path` by way of a temporary file (mode 0666 less umask) in the same directory and a rename, so a reader never sees
- * half of it; "-" is stdout. ids are 1, 2, 3, ... in order. Returns 0, or -1 and one sentence; then no file is left. */
+/* Writes to `path` as output_file.h says. ids are 1, 2, 3, ... in order. Returns 0, or -1 and one sentence; then no file is left. */
 int hp_profile_write(const char *path, const struct hp_profile *profile, struct hp_error *error);
 
 /* The same into memory: *out_bytes (malloc'd, the caller frees) and *out_length. */

@@ -297,6 +297,8 @@ static void test_damaged_files_say_what_is_wrong(void **unused) {
   expect_error("\x0b\x00", 2, "malformed");
   expect_error("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, "malformed");
   expect_error("\x12\xff\xff\xff\xff\x0f", 6, "malformed"); /* a sample of 4 GiB */
+  expect_error("heap_v2/524288\n  t*: 1: 2 [0: 0]\n", 32, "text form");
+  expect_error("heap profile:      1:        2 [", 32, "text form");
   expect_error("\x1f\x8b\x08", 3, "ends too early");
   expect_error("\x1f\x8b\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, "gzip");
   expect_error("\x32\x00", 2, "no sample types");

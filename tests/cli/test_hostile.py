@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a fresh user may do, and a hostile one: help that fits a terminal, files that are none, profiles of others, names that bite.
+
+usage: test_hostile.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY
+
+Each test_* function is one claim. A command that fails says so in one line, "heapprof: ...", and its status is 1; none dies by a signal,
+hangs, or writes a control character.
+"""
+import fcntl
+import glob
+import gzip
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "web"))
+from profile_maker import Maker, chunk, number, packed  # noqa: E402
+
+HEAPPROF, LIBRARY, WORK = (os.path.abspath(path) for path in sys.argv[1:4])
+SEEDS = os.path.join(HERE, "..", "fuzz", "seeds")
+VERBS = ["run", "dump", "top", "diff", "merge", "symbolize", "view", "trend", "serve"]
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Failure(" ".join(str(w) for w in what))
+
+
+def heapprof(*arguments, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([HEAPPROF, *arguments], capture_output=True, timeout=120, cwd=WORK, **options)
+
+
+def path(name):
+    return os.path.join(WORK, name)
+
+
+def write(name, data):
+    with open(path(name), "wb") as out:
+        out.write(data)
+    return path(name)
+
+
+def one_line(result, *what):
+    text = result.stderr.decode("utf-8", "backslashreplace")
+    expect(result.returncode == 1, *what, "status", result.returncode, text)
+    expect(text.startswith("heapprof: ") and text.count("\n") == 1, *what, repr(text))
+    expect(all(c == "\n" or c.isprintable() for c in text), *what, repr(text))
+    return text
+
+
+def readers(file):
+    """Every command that reads a profile, on this one."""
+    yield "top", file
+    yield "top", "--json", "--tree", "--lines", file
+    yield "diff", file, file
+    yield "merge", file, file, "-o", path("out")
+    yield "symbolize", "-q", file, "-o", path("out")
+    yield "view", file
+    yield "trend", file, file, file
+
+
+def test_help_fits_a_terminal():
+    for arguments in [[]] + [[verb] for verb in VERBS]:
+        result = heapprof(*arguments, "--help")
+        lines = result.stdout.decode().splitlines()
+        expect(result.returncode == 0 and result.stderr == b"", arguments, result.stderr)
+        expect(5 < len(lines) <= 23, arguments, len(lines), "lines")  # and the prompt
+        expect(max(map(len, lines)) <= 80, arguments, max(lines, key=len))
+
+
+def test_bad_usage_is_one_line_and_2():
+    for arguments in [[], ["nothing"]] + [[verb, "--no-such-option"] for verb in VERBS] + [[verb] for verb in VERBS if verb != "run"]:
+        result = heapprof(*arguments)
+        text = result.stderr.decode()
+        expect(result.returncode == 2 and text.count("\n") == 1 and "--help)" in text and result.stdout == b"", arguments, repr(text))
+
+
+def malformed():
+    """(name, bytes): the seeds that are no profiles, and what becomes of good ones."""
+    rng = random.Random(11)
+    for file in sorted(glob.glob(SEEDS + "/*/*")):
+        with open(file, "rb") as stream:
+            yield file, stream.read()
+    with open(SEEDS + "/profile_reader/full.pb", "rb") as stream:
+        full = stream.read()
+    zipped = gzip.compress(full)
+    for n in list(range(0, len(full), 37)):
+        yield "cut at %d" % n, full[:n]
+    for n in range(0, len(zipped), 41):
+        yield "zipped and cut at %d" % n, zipped[:n]
+    for n in range(60):
+        damaged = bytearray(full)
+        damaged[rng.randrange(len(full))] ^= 1 << rng.randrange(8)
+        yield "bit %d" % n, bytes(damaged)
+    yield "garbage", rng.randbytes(5000)
+    yield "text", b"hello\n"
+    yield "zipped nothing", gzip.compress(b"")
+    yield "gzip head", b"\x1f\x8b"
+
+
+def test_every_malformed_file_is_one_line_and_1():
+    bad = 0
+    for name, data in malformed():
+        file = write("malformed", data)
+        result = heapprof("top", file)
+        expect(result.returncode in (0, 1), name, result.returncode, result.stderr)
+        if result.returncode == 1:
+            one_line(result, name)
+            bad += 1
+    expect(bad > 60, "only", bad, "of them are malformed")
+    for data in (b"", b"hello\n", b"\x1f\x8b\x08\x00garbage", gzip.compress(b"\x12\x03\x0a\x01\x09")):
+        file = write("malformed", data)
+        for arguments in readers(file):
+            one_line(heapprof(*arguments), arguments, data)
+
+
+def test_what_is_no_file():
+    os.mkdir(path("folder"))
+    for file in ("folder", "missing", "", "/dev/null", "/proc/self/mem", "-"):
+        one_line(heapprof("top", file), file)
+    os.symlink("loop", path("loop"))
+    one_line(heapprof("top", "loop"))
+
+
+def writers(out):
+    yield "merge", good(), "-o", out
+    yield "symbolize", "-q", good(), "-o", out
+    yield "diff", good(), good(), "-o", out
+    yield "view", good(), "-o", out
+
+
+def test_where_nothing_can_be_written():
+    for out in ("missing/out", "/proc/version", "/"):
+        for arguments in writers(out):
+            one_line(heapprof(*arguments), arguments)
+
+
+def test_devices_and_pipes_are_written_and_never_replaced():
+    """view once put its page in the place of /dev/null, for root. Here on pipes, so that nothing of the machine is at stake."""
+    os.mkfifo(path("pipe"))
+    before = os.stat(path("pipe")).st_ino
+    for arguments in writers(path("pipe")):
+        reader = os.open(path("pipe"), os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(reader, 1031, 1 << 20)  # F_SETPIPE_SZ: the whole of a page
+        result = heapprof(*arguments)
+        data = os.read(reader, 1 << 16)
+        os.close(reader)
+        expect(result.returncode == 0 and len(data) > 100, arguments, result.returncode, result.stderr, len(data))
+        expect(os.stat(path("pipe")).st_ino == before, arguments, "the pipe was replaced")
+    os.symlink("/proc/self/fd/1", path("stdout"))  # as /dev/stdout is
+    for out in (path("stdout"), "/proc/self/fd/1", "-"):
+        for arguments in writers(out):
+            with open(path("redirected"), "wb") as redirected:
+                result = subprocess.run([HEAPPROF, *arguments], stdout=redirected, stderr=subprocess.PIPE, timeout=60)
+            expect(result.returncode == 0 and os.path.getsize(path("redirected")) > 100, arguments, result.stderr)
+            expect(os.path.islink(path("stdout")), arguments, "the link to standard output was replaced")
+
+
+def test_a_link_is_replaced_and_not_followed():
+    for arguments in writers(path("link")):
+        write("target", b"kept")
+        if os.path.lexists(path("link")):
+            os.unlink(path("link"))
+        os.symlink("target", path("link"))
+        result = heapprof(*arguments)
+        expect(result.returncode == 0 and not os.path.islink(path("link")), arguments, result.stderr)
+        expect(open(path("target"), "rb").read() == b"kept", arguments)
+    expect(not glob.glob(path("link.*")), glob.glob(path("link.*")))
+
+
+def good():
+    maker = Maker(period=1)
+    maker.add([("main", "/bin/a", "a.c", 1), ("leaf", "/bin/a", "a.c", 2)], [3, 300, 2, 200])
+    maker.write(path("good.pb.gz"))
+    return path("good.pb.gz")
+
+
+def test_a_full_disk_is_one_line():
+    with open("/dev/full", "w") as full:
+        for arguments in (("top",), ("top", "--json"), ("view",), ("diff", good())):
+            result = subprocess.run([HEAPPROF, *arguments, good()], stdout=full, stderr=subprocess.PIPE, timeout=60)
+            one_line(result, arguments)
+
+
+def test_a_reader_that_goes_away_is_no_complaint_of_many_lines():
+    result = subprocess.run("'%s' top -n 0 '%s' | head -1; exit ${PIPESTATUS[0]}" % (HEAPPROF, good()), shell=True, executable="/bin/bash",
+                            capture_output=True, timeout=60)
+    expect(result.stderr.count(b"\n") <= 1, result.stderr)
+
+
+def test_names_cannot_drive_the_terminal_nor_the_files():
+    names = ["\x1b[2J", "a\nb", "\x07", "%s%n%s%n", "-rf", "'; rm -rf /;'", "\u202ereversed", "x" * 20000, "</script>", "_Z" + "1" * 5000]
+    maker = Maker(period=1, comments=["heapprof.lost \x1b[31m=1", "%n%n"])
+    for i, name in enumerate(names):
+        maker.add([("main", "/bin/a", "a.c", 1), (name, name, name, i)], [1, 10 * i + 1, 1, 10 * i + 1])
+    maker.write(path("names.pb.gz"))
+    for arguments in readers(path("names.pb.gz")):
+        result = heapprof(*arguments)
+        expect(result.returncode == 0, arguments, result.returncode, result.stderr)
+        for text in (result.stdout, result.stderr):
+            expect(all(byte >= 0x20 or byte == 0x0A for byte in text), arguments, "control characters")
+    report = json.loads(heapprof("top", "--json", "-n", "0", "-t", "inuse_space", path("names.pb.gz")).stdout)
+    expect({row["function"] for row in report["rows"]} > set(names[:7]), "names in JSON are not as they were")
+
+
+def test_figures_at_the_ends_of_the_range():
+    for value in (2**63 - 1, -2**63, -1, 0):
+        maker = Maker(period=2**62, duration_nanos=2**62, time_nanos=-2**62)
+        for leaf in "abc":
+            maker.add([("main", "/bin/a"), (leaf, "/bin/a")], [value] * 4)
+        maker.write(path("ends.pb.gz"))
+        for arguments in readers(path("ends.pb.gz")):
+            result = heapprof(*arguments)
+            expect(result.returncode in (0, 1), arguments, result.returncode, result.stderr)
+            if result.returncode == 1:
+                one_line(result, arguments)
+
+
+def test_a_sample_that_is_all_frames():
+    maker = Maker(period=1)
+    maker.add([("f%d" % (i % 7), "/bin/a") for i in range(100000)], [1, 10, 1, 10])
+    maker.write(path("deep.pb.gz"))
+    for arguments in readers(path("deep.pb.gz")):
+        result = heapprof(*arguments)
+        expect(result.returncode == 0, arguments, result.returncode, result.stderr)
+
+
+def test_a_hundred_thousand_rows():
+    maker = Maker(period=1)
+    for i in range(100000):
+        maker.add([("main", "/bin/a"), ("group %d" % (i % 300), "/bin/a"), ("function %d" % i, "/bin/a")], [1, i + 1, 1, i + 1])
+    maker.write(path("rows.pb.gz"))
+    rows = json.loads(heapprof("top", "--json", "-n", "0", "-t", "inuse_space", path("rows.pb.gz")).stdout)["rows"]
+    expect(len(rows) == 100301, len(rows))
+    expect(sum(row["flat"] for row in rows) == 100000 * 100001 // 2, "flat does not add up")
+    expect(rows[0]["function"] == "function 99999" and rows[0]["flat"] == 100000, rows[0])
+
+
+def test_expressions_that_are_none():
+    # (One that takes libc hours, (a{1,255}){1,255}, is the user's own and ends with Ctrl-C; in files such are refused.)
+    for expression in ("(", "[", "a{99999}", "*", "\\", "(a*)*" * 200, "x" * 100000):
+        for option in ("-f", "-i"):
+            result = heapprof("top", option, expression, good())
+            expect(result.returncode in (0, 1), expression[:30], result.returncode, result.stderr)
+            if result.returncode == 1:
+                one_line(result, expression[:30])
+
+
+def test_binaries_that_lie():
+    for name, data in (("empty", b""), ("magic", b"\x7fELF"), ("garbage", b"\x7fELF" + random.Random(3).randbytes(4000)), ("fifo", None)):
+        binary = path("binary." + name)
+        if data is None:
+            os.mkfifo(binary)
+        else:
+            write("binary." + name, data)
+        strings = ["", "inuse_space", "bytes", binary]
+        out = chunk(1, number(1, 1) + number(2, 2)) + chunk(2, packed(1, [1]) + packed(2, [8]))
+        out += chunk(3, number(1, 1) + number(2, 0x1000) + number(3, 0x9000) + number(5, 3))
+        out += chunk(4, number(1, 1) + number(2, 1) + number(3, 0x1100))
+        out += b"".join(chunk(6, text.encode()) for text in strings)
+        file = write("lie.pb", out)
+        result = heapprof("symbolize", file, "-o", path("out"))
+        expect(result.returncode == 0 and result.stderr.count(b"\n") == 1, name, result.returncode, result.stderr)
+
+
+GO = """package main
+import ("os"; "runtime"; "runtime/pprof")
+var keep [][]byte
+//go:noinline
+func grow(n int) { for i := 0; i < n; i++ { keep = append(keep, make([]byte, 10240)) } }
+func main() {
+  runtime.MemProfileRate = 1
+  grow(500)
+  runtime.GC()
+  f, _ := os.Create(os.Args[1])
+  pprof.WriteHeapProfile(f)
+  f.Close()
+}
+"""
+
+
+def test_profiles_of_others():
+    """Go's own; jemalloc's and gperftools' text as pprof converts it, where these are installed. Their text is refused with the way out."""
+    done = []
+    if shutil.which("go"):
+        os.mkdir(path("go"))
+        write("go/main.go", GO.encode())
+        environment = dict(os.environ, GO111MODULE="off", GOFLAGS="", GOCACHE=path("go/cache"))
+        subprocess.run(["go", "run", path("go/main.go"), path("go.pb.gz")], check=True, env=environment, timeout=300)
+        rows = json.loads(heapprof("top", "--json", "-t", "inuse_space", path("go.pb.gz")).stdout)["rows"]
+        expect(rows[0]["function"] == "main.grow" and rows[0]["flat"] >= 500 * 10240, rows[0])
+        done.append("go")
+        tcmalloc = glob.glob("/usr/lib/*/libtcmalloc.so.4")
+        if tcmalloc:
+            environment = dict(os.environ, LD_PRELOAD=tcmalloc[0], HEAPPROFILE=path("tc"))
+            subprocess.run([sys.executable, "-c", "a = [str(i) for i in range(9999)]"], check=True, env=environment, capture_output=True, timeout=60)
+            text = glob.glob(path("tc.*.heap"))[0]
+            expect("text form" in one_line(heapprof("top", text)), "gperftools' text")
+            subprocess.run(["go", "tool", "pprof", "-proto", "-output=" + path("tc.pb.gz"), sys.executable, text], check=True, capture_output=True)
+            for arguments in readers(path("tc.pb.gz")):
+                expect(heapprof(*arguments).returncode in (0, 1), arguments)
+            expect(heapprof("top", path("tc.pb.gz")).returncode == 0)
+            done.append("gperftools")
+    one_line(heapprof("top", write("je.heap", b"heap_v2/524288\n  t*: 1: 2 [0: 0]\n")))
+    print("  with %s" % (", ".join(done) or "neither Go nor gperftools here"))
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    bad = 0
+    for name, test in sorted((n, t) for n, t in globals().items() if n.startswith("test_")):
+        try:
+            test()
+            print("%s: ok" % name)
+        except Failure as failure:
+            bad += 1
+            print("%s: %s" % (name, failure))
+    shutil.rmtree(WORK, ignore_errors=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
