@@ -12,32 +12,30 @@ static struct hp_module modules[FAKE_MODULES_MAX];
 static unsigned module_count;
 static uint32_t next_index; /* never again the same: names are remembered by it */
 static unsigned note_count;
-static struct {
-  struct hp_module_set set; /* of all */
-  const struct hp_module *modules[FAKE_MODULES_MAX];
-} loaded;
+/* A set and the room for its modules. */
+#define ROOM_FOR(modules) (sizeof(struct hp_module_set) + (modules) * sizeof(struct hp_module *))
+static _Alignas(struct hp_module_set) char loaded_room[ROOM_FOR(FAKE_MODULES_MAX)];
+static struct hp_module_set *loaded(void) { return (struct hp_module_set *)(void *)loaded_room; } /* all */
 static bool is_refusing;
 
 void fake_modules_reset(void) {
   module_count = 0;
   note_count = 0;
-  loaded.set = (struct hp_module_set){.id = HP_MODULE_SET_LOADED};
+  *loaded() = (struct hp_module_set){.id = HP_MODULE_SET_LOADED};
   is_refusing = false;
 }
 
 void fake_modules_refuse(void) { is_refusing = true; }
 
-const struct hp_module_set *fake_modules_loaded(void) { return &loaded.set; }
+const struct hp_module_set *fake_modules_loaded(void) { return loaded(); }
 
 const struct hp_module_set *fake_modules_set(const struct hp_module *module) {
-  static struct {
-    struct hp_module_set set;
-    const struct hp_module *only;
-  } sets[FAKE_MODULES_MAX];
+  static _Alignas(struct hp_module_set) char rooms[FAKE_MODULES_MAX][ROOM_FOR(1)];
   unsigned place = (unsigned)(module - modules);
-  sets[place].set = (struct hp_module_set){.id = 2 + place, .count = 1};
-  sets[place].only = module;
-  return &sets[place].set;
+  struct hp_module_set *set = (struct hp_module_set *)(void *)rooms[place];
+  *set = (struct hp_module_set){.id = 2 + place, .count = 1};
+  set->modules[0] = module;
+  return set;
 }
 
 unsigned fake_modules_notes(void) { return note_count; }
@@ -51,7 +49,7 @@ struct hp_module *fake_modules_add(struct hp_module module) {
   module_count++;
   if (slot->map_start == 0) slot->map_start = slot->text_start;
   if (slot->map_end == 0) slot->map_end = slot->text_end;
-  loaded.modules[loaded.set.count++] = slot;
+  loaded()->modules[loaded()->count++] = slot;
   return slot;
 }
 
@@ -116,7 +114,7 @@ const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died) {
 
 const struct hp_module *hp_modules_first(void) { return module_count == 0 ? NULL : &modules[module_count - 1]; }
 
-const struct hp_module *hp_modules_find(uintptr_t address) { return hp_module_set_find(&loaded.set, address); }
+const struct hp_module *hp_modules_find(uintptr_t address) { return hp_module_set_find(loaded(), address); }
 
 const struct hp_module *hp_module_set_find(const struct hp_module_set *set, uintptr_t address) {
   for (uint32_t i = 0; set != NULL && i < set->count; i++) {
