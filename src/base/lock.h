@@ -28,6 +28,13 @@ static inline bool hp_lock_grab(struct hp_lock *lock) {
   return __atomic_compare_exchange_n(&lock->word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+/* The bare word's release, for hp_lock_release() and the private heap's mutexes. */
+static inline void hp_lock_drop(struct hp_lock *lock) {
+  if (HP_UNLIKELY(__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)) {
+    hp_sys_futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
+  }
+}
+
 static inline bool hp_lock_try(struct hp_lock *lock) {
   hp_thread_lock_begin();
   if (HP_LIKELY(hp_lock_grab(lock))) return true;
@@ -41,9 +48,7 @@ static inline void hp_lock_acquire(struct hp_lock *lock) {
 }
 
 static inline void hp_lock_release(struct hp_lock *lock) {
-  if (HP_UNLIKELY(__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)) {
-    hp_sys_futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
-  }
+  hp_lock_drop(lock);
   hp_thread_lock_end();
 }
 

@@ -6,6 +6,8 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "libc_names.h"
+#include "next_malloc.h"
 #include "process.h"
 
 struct figures {
@@ -19,14 +21,16 @@ static struct figures published;
 static uint32_t sequence; /* atomic; 0: never read */
 
 /* Bound by the loader to whoever defines them, or NULL: looking them up by dlsym costs 5 us for each that is missing. */
-extern struct mallinfo2 mallinfo2(void) __attribute__((weak));
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
 extern int MallocExtension_GetNumericProperty(const char *, size_t *) __attribute__((weak));
 extern void mi_process_info(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *)
     __attribute__((weak));
 
+/* glibc 2.33. Before, there is mallinfo, whose figures are ints: none at all rather than those of a heap above 2 GiB. */
+static struct mallinfo2 (*glibc_mallinfo2)(void);
+
 static bool read_glibc(struct figures *out) {
-  struct mallinfo2 info = mallinfo2();
+  struct mallinfo2 info = glibc_mallinfo2();
   out->inuse_bytes = info.uordblks + info.hblkhd;
   out->free_bytes = info.fordblks;
   out->mmap_bytes = info.hblkhd;
@@ -88,9 +92,10 @@ void hp_allocator_stats_init(void) {
   } else if (mi_process_info != NULL) {
     allocator_name = "mimalloc";
     read_figures = read_mimalloc;
-  } else if (mallinfo2 != NULL) {
+  } else {
     allocator_name = "glibc";
-    read_figures = read_glibc;
+    if (hp_libc_is_at_least(33)) glibc_mallinfo2 = (struct mallinfo2(*)(void))hp_next_find("mallinfo2");
+    if (glibc_mallinfo2 != NULL) read_figures = read_glibc;
   }
 }
 

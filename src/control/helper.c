@@ -94,9 +94,9 @@ void hp_helper_check(void) {
   const uint64_t all = HP_SYS_SIGNALS_TO_BLOCK;
   uint64_t old;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  hp_next_thread.pthread_attr_setstacksize(&attributes, STACK_BYTES);
   hp_sys_sigprocmask(SIG_SETMASK, &all, &old);
-  int failed = hp_next_pthread_create(&thread, &attributes, run, NULL);
+  int failed = hp_next_thread.pthread_create(&thread, &attributes, run, NULL);
   hp_sys_sigprocmask(SIG_SETMASK, &old, NULL);
   pthread_attr_destroy(&attributes);
   expected = HELPER_STARTING;
@@ -104,7 +104,7 @@ void hp_helper_check(void) {
                                    __ATOMIC_RELAXED) &&
       failed == 0) {
     ring(); /* the main thread left meanwhile */
-    pthread_detach(thread);
+    hp_next_thread.pthread_detach(thread);
   }
   hp_section_leave();
 }
@@ -115,7 +115,7 @@ bool hp_helper_end(void) {
   int cancel_state;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   ring();
-  pthread_join(thread, NULL);
+  hp_next_thread.pthread_join(thread, NULL);
   pthread_setcancelstate(cancel_state, NULL);
   return true;
 }

@@ -61,13 +61,13 @@ static bool is_unwanted_child(void) {
   static char mark[32];
   static char *marked[ENVIRONMENT_MAX];
   const char *owner = hp_config_find(environ, owner_name);
-  if (owner != NULL) return strtol(owner, NULL, 10) != hp_process.pid;
-  size_t n = 0;
-  while (environ != NULL && environ[n] != NULL) n++;
-  if (n + 2 > ENVIRONMENT_MAX) return false;
   struct hp_text text;
   hp_text_init(&text, mark, sizeof mark);
   hp_text_add(&text, "%s=%d", owner_name, hp_process.pid);
+  if (owner != NULL) return strcmp(owner, mark + sizeof owner_name) != 0;
+  size_t n = 0;
+  while (environ != NULL && environ[n] != NULL) n++;
+  if (n + 2 > ENVIRONMENT_MAX) return false;
   if (n != 0) memcpy(marked, environ, n * sizeof marked[0]);
   marked[n] = mark;
   environ = marked;
@@ -149,7 +149,6 @@ static void start(void) {
   check_settings();
   apply_settings();
   hp_allocator_stats_init();
-  hp_unwind_after_load();
   hp_fork_start();
   hp_trigger_start();
   hp_sampled_epilogue = hp_trigger_section_end;

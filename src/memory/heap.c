@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libc_names.h"
 #include "lock.h"
 #include "mathfn.h"
 #include "stack_switch.h"
@@ -242,12 +243,74 @@ int hp_heap_os_madvise(void *at, size_t n, int advice) { return with_errno(hp_sy
 
 double hp_heap_os_round(double x) { return (double)(int64_t)(x < 0 ? x - 0.5 : x + 0.5); }
 
+/* jemalloc's mutexes are our locks, without the count of those held: it makes them anew in a forked child, without a release.
+ * (The program's pthread_mutex_* may be interposed, by something that allocates.) */
+int hp_heap_os_mutex_init(void *mutex, const void *attributes);
+int hp_heap_os_mutex_trylock(void *mutex);
+int hp_heap_os_mutex_lock(void *mutex);
+int hp_heap_os_mutex_unlock(void *mutex);
+
+int hp_heap_os_mutex_init(void *mutex, const void *attributes) {
+  (void)attributes;
+  *(struct hp_lock *)mutex = (struct hp_lock){0};
+  return 0;
+}
+int hp_heap_os_mutex_trylock(void *mutex) { return hp_lock_grab(mutex) ? 0 : EBUSY; }
+int hp_heap_os_mutex_lock(void *mutex) {
+  if (!hp_lock_grab(mutex)) hp_lock_acquire_slow(mutex);
+  return 0;
+}
+int hp_heap_os_mutex_unlock(void *mutex) {
+  hp_lock_drop(mutex);
+  return 0;
+}
+
+/* At the end of a thread jemalloc takes the thread's record, which is in its TLS, out of a list. Where the program has no
+ * libpthread yet (glibc < 2.34) that is put off until it has: the record of the main thread may stay. */
+HP_OLD_NAME(pthread_key_create, "2.2.5");
+HP_OLD_NAME(pthread_setspecific, "2.2.5");
+static hp_heap_key_create *key_create = pthread_key_create;
+static hp_heap_set_specific *set_specific = pthread_setspecific; /* atomic */
+static pthread_key_t *put_off_key;
+static void (*put_off_end)(void *);
+
+int hp_heap_os_key_create(pthread_key_t *out_key, void (*end)(void *));
+int hp_heap_os_setspecific(pthread_key_t key, const void *record);
+
+int hp_heap_os_key_create(pthread_key_t *out_key, void (*end)(void *)) {
+  if (key_create != NULL) return key_create(out_key, end);
+  put_off_key = out_key;
+  put_off_end = end;
+  return 0;
+}
+int hp_heap_os_setspecific(pthread_key_t key, const void *record) {
+  hp_heap_set_specific *set = hp_load_acquire(&set_specific);
+  return set == NULL ? 0 : set(key, record);
+}
+
+bool hp_heap_has_thread_ends(void) { return hp_load_acquire(&set_specific) != NULL; }
+
+void hp_heap_set_thread_ends(hp_heap_key_create *create, hp_heap_set_specific *set) {
+  if (create == NULL || set == NULL) return;
+  hp_lock_acquire(&first_use_lock);
+  key_create = create;
+  bool is_put_off = put_off_key != NULL && put_off_end != NULL;
+  if (!is_put_off || create(put_off_key, put_off_end) == 0) hp_store_release(&set_specific, set);
+  put_off_key = NULL;
+  hp_lock_release(&first_use_lock);
+}
+
 /* Background threads, dumps of its statistics, sbrk: features that are off, asked for nothing but their set-up. (Each import
  * less is a symbol the loader need not look up at every exec.) */
 static long absent(void) { return 0; }
 #define ABSENT(name)                   \
   long hp_heap_os_absent_##name(void); \
   long hp_heap_os_absent_##name(void) { return absent(); }
+ABSENT(pthread_mutexattr_init)
+ABSENT(pthread_mutexattr_settype)
+ABSENT(pthread_mutexattr_destroy)
+ABSENT(unwind_backtrace)
+ABSENT(unwind_get_ip)
 ABSENT(pthread_create)
 ABSENT(pthread_join)
 ABSENT(pthread_cond_init)

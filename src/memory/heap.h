@@ -10,6 +10,8 @@
 #ifndef HP_HEAP_H
 #define HP_HEAP_H
 
+#include <pthread.h>
+
 #include "compiler.h"
 
 /* Of the ceiling, in eighths: the tables' heap stops at four, since a dump needs about as much for its scratch as the stacks
@@ -41,6 +43,13 @@ void hp_heap_trim(void);
  * claimed? One load; a vfork child, which shares the memory, is none. Async-signal-safe. */
 bool hp_memory_is_copy(void);
 void hp_memory_claim(void);
+
+/* How jemalloc hears of the end of a thread; where libpthread came after the start (glibc < 2.34) it has to be told of the
+ * functions before the first thread is made. NULL, NULL: there are none. */
+typedef int hp_heap_key_create(pthread_key_t *, void (*)(void *));
+typedef int hp_heap_set_specific(pthread_key_t, const void *);
+bool hp_heap_has_thread_ends(void);
+void hp_heap_set_thread_ends(hp_heap_key_create *create, hp_heap_set_specific *set);
 
 void hp_heap_lock_all(void);
 void hp_heap_unlock_all_parent(void);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "hot.h"
+#include "loader_calls.h"
 #include "next_malloc.h"
 #include "sampled_path.h"
 #include "sampler.h"
@@ -26,26 +27,28 @@ enum route { ROUTE_UNKNOWN, ROUTE_FORWARD, ROUTE_SAMPLE };
  * it. */
 static void *find_in_scope_of(const char *name, void *caller) {
   Dl_info info;
-  if (dladdr(caller, &info) == 0 || info.dli_fname == NULL) return NULL;
-  void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (hp_loader.dladdr(caller, &info) == 0 || info.dli_fname == NULL) return NULL;
+  void *handle = hp_loader.dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == NULL) return NULL;
-  void *found = dlsym(handle, name);
+  void *found = hp_loader.dlsym(handle, name);
   Dl_info found_info;
-  if (found != NULL && dladdr(found, &found_info) != 0) dlopen(found_info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (found != NULL && hp_loader.dladdr(found, &found_info) != 0)
+    hp_loader.dlopen(found_info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   hp_next.dlclose(handle);
   return found;
 }
 
 static bool is_ours(const void *function) {
   Dl_info theirs, mine;
-  return dladdr(function, &theirs) != 0 && dladdr(&hp_hot, &mine) != 0 && theirs.dli_fbase == mine.dli_fbase;
+  return hp_loader.dladdr(function, &theirs) != 0 && hp_loader.dladdr(&hp_hot, &mine) != 0 &&
+         theirs.dli_fbase == mine.dli_fbase;
 }
 
 static void *find_operator(const char *name, void *caller) {
   void *found = hp_next_find(name);
   if (found == NULL) {
     found = find_in_scope_of(name, caller);
-    dlerror();
+    hp_loader.dlerror();
   }
   return found != NULL && !is_ours(found) ? found : NULL;
 }
@@ -78,7 +81,7 @@ static HP_COLD void *new_without_runtime(size_t size, size_t alignment, bool may
 static void note_forwarder(const void *function) {
   Dl_info info;
   const ElfW(Sym) *symbol = NULL;
-  if (dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) return;
+  if (hp_loader.dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) return;
   hp_sampled_add_forwarder((uintptr_t)function, (uintptr_t)function + symbol->st_size);
 }
 

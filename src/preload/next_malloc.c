@@ -2,11 +2,11 @@
  * next_malloc.c - see next_malloc.h. */
 #include "next_malloc.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
 #include "hot.h"
+#include "loader_calls.h"
 
 /* ---- the pool: answers while dlsym runs for the first time ---- */
 enum { POOL_BYTES = 32 * 1024, POOL_HEADER = 16 };
@@ -46,19 +46,27 @@ static void *realloc_knowing_pool(void *ptr, size_t size) {
 
 /* Asked again if it finds nothing: it may have been short of memory for a moment, and without these names nothing works. */
 static void *find_raw(const char *name) {
-  void *found = dlsym(RTLD_NEXT, name);
-  return HP_LIKELY(found != NULL) ? found : dlsym(RTLD_NEXT, name);
+  void *found = hp_loader.dlsym(RTLD_NEXT, name);
+  return HP_LIKELY(found != NULL) ? found : hp_loader.dlsym(RTLD_NEXT, name);
 }
 
 void *hp_next_find(const char *name) {
   void *found = find_raw(name);
-  if (found == NULL) dlerror();
+  if (found == NULL) hp_loader.dlerror();
+  return found;
+}
+
+void *hp_next_find_in(const char *file, const char *name) {
+  void *object = hp_loader.dlopen(file, RTLD_LAZY | RTLD_NOLOAD); /* never closed: it must not go while we point into it */
+  void *found = object == NULL ? NULL : hp_loader.dlsym(object, name);
+  if (found == NULL) hp_loader.dlerror();
   return found;
 }
 
 static void resolve_core(void) {
   if (is_resolving) return;
   is_resolving = true;
+  hp_loader_calls_find();
   void *real_malloc = find_raw("malloc");
   void *real_free = find_raw("free");
   void *real_calloc = find_raw("calloc");
@@ -178,7 +186,7 @@ void hp_next_resolve_all(void) {
   RESOLVE(valloc, absent_valloc);
   RESOLVE(pvalloc, absent_valloc);
   RESOLVE(malloc_usable_size, absent_usable);
-  RESOLVE(dlclose, NULL);
+  RESOLVE(dlclose, (__typeof__(hp_next.dlclose))hp_next_find_in("libdl.so.2", "dlclose")); /* before glibc 2.34 */
   if (mallctl != NULL) {
     RESOLVE(mallocx, NULL);
     RESOLVE(rallocx, NULL);

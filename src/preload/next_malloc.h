@@ -42,5 +42,7 @@ void hp_next_resolve_all(void);
 
 /* dlsym(RTLD_NEXT, name) without leaving an error message behind for the program's dlerror(). NULL: not there. */
 void *hp_next_find(const char *name);
+/* The same in an object that is loaded already, whatever its scope, and that then stays. NULL: object or name not there. */
+void *hp_next_find_in(const char *file, const char *name);
 
 #endif

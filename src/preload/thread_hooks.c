@@ -4,11 +4,11 @@
  * thread_hooks.h.) */
 #include "thread_hooks.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <threads.h>
 
+#include "heap.h"
 #include "next_malloc.h"
 
 void (*hp_hook_before_thread)(void);
@@ -16,21 +16,41 @@ void (*hp_hook_main_leaves)(void);
 void (*hp_hook_cancel)(pthread_t thread);
 bool (*hp_hook_no_room)(void);
 
-typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-static create_function *next_pthread_create;
-
-static create_function *find_pthread_create(void) {
-  create_function *next = hp_load_acquire(&next_pthread_create);
-  if (next == NULL) {
-    next = (create_function *)hp_next_find("pthread_create");
-    hp_store_release(&next_pthread_create, next);
-  }
-  return next;
+/* Before glibc 2.34 they are in libpthread, which may have come by a dlopen with RTLD_LOCAL: then it is not behind us. */
+static void *find(const char *name) {
+  void *found = hp_next_find(name);
+  return found != NULL ? found : hp_next_find_in("libpthread.so.0", name);
 }
 
-int hp_next_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
-  create_function *next = find_pthread_create();
-  return next == NULL ? EAGAIN : next(thread, attributes, start, argument);
+static int create_without_threads(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                                  void *argument) {
+  (void)thread;
+  (void)attributes;
+  (void)start;
+  (void)argument;
+  return EAGAIN;
+}
+
+struct hp_next_thread hp_next_thread;
+
+/* While the program has one thread, or several that find the same. */
+static HP_COLD void find_thread_functions(void) {
+  void *create = find("pthread_create");
+  hp_next_thread.pthread_join = (__typeof__(hp_next_thread.pthread_join))find("pthread_join");
+  hp_next_thread.pthread_detach = (__typeof__(hp_next_thread.pthread_detach))find("pthread_detach");
+  hp_next_thread.pthread_attr_setstacksize =
+      (__typeof__(hp_next_thread.pthread_attr_setstacksize))find("pthread_attr_setstacksize");
+  if (!hp_heap_has_thread_ends()) {
+    hp_heap_set_thread_ends((hp_heap_key_create *)find("pthread_key_create"),
+                            (hp_heap_set_specific *)find("pthread_setspecific"));
+  }
+  hp_store_release(&hp_next_thread.pthread_create,
+                   create == NULL ? create_without_threads : (__typeof__(hp_next_thread.pthread_create))create);
+}
+
+static void before_thread(void) {
+  if (hp_load_acquire(&hp_next_thread.pthread_create) == NULL) find_thread_functions();
+  if (hp_hook_before_thread != NULL) hp_hook_before_thread();
 }
 
 /* The kernel gives up a thread's place a little after the thread has been joined. */
@@ -42,21 +62,20 @@ static void wait_for_room(void) {
 }
 
 HP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
-  if (hp_hook_before_thread != NULL) hp_hook_before_thread();
-  create_function *next = find_pthread_create();
-  int result = next == NULL ? EAGAIN : next(thread, attributes, start, argument);
+  before_thread();
+  int result = hp_next_thread.pthread_create(thread, attributes, start, argument);
   if (HP_LIKELY(result != EAGAIN) || !has_made_room()) return result;
   for (int i = 0; i < ROOM_TRIES && result == EAGAIN; i++) {
     wait_for_room();
-    result = next(thread, attributes, start, argument);
+    result = hp_next_thread.pthread_create(thread, attributes, start, argument);
   }
   return result;
 }
 
 HP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
   static int (*next)(thrd_t *, thrd_start_t, void *);
-  if (hp_hook_before_thread != NULL) hp_hook_before_thread();
-  if (next == NULL) next = (int (*)(thrd_t *, thrd_start_t, void *))hp_next_find("thrd_create");
+  before_thread();
+  if (next == NULL) next = (int (*)(thrd_t *, thrd_start_t, void *))find("thrd_create");
   int result = next == NULL ? thrd_error : next(thread, start, argument);
   if (HP_LIKELY(result == thrd_success) || !has_made_room()) return result;
   for (int i = 0; i < ROOM_TRIES && result != thrd_success; i++) {
@@ -69,20 +88,20 @@ HP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
 HP_EXPORT int pthread_cancel(pthread_t thread) {
   static int (*next)(pthread_t);
   if (hp_hook_cancel != NULL) hp_hook_cancel(thread);
-  if (next == NULL) next = (int (*)(pthread_t))hp_next_find("pthread_cancel");
+  if (next == NULL) next = (int (*)(pthread_t))find("pthread_cancel");
   return next == NULL ? ESRCH : next(thread);
 }
 
 HP_EXPORT void pthread_exit(void *result) {
   static void (*next)(void *) __attribute__((noreturn));
   if (hp_hook_main_leaves != NULL) hp_hook_main_leaves();
-  if (next == NULL) next = (__typeof__(next))hp_next_find("pthread_exit");
+  if (next == NULL) next = (__typeof__(next))find("pthread_exit");
   next(result);
 }
 
 HP_EXPORT void thrd_exit(int result) {
   static void (*next)(int) __attribute__((noreturn));
   if (hp_hook_main_leaves != NULL) hp_hook_main_leaves();
-  if (next == NULL) next = (__typeof__(next))hp_next_find("thrd_exit");
+  if (next == NULL) next = (__typeof__(next))find("thrd_exit");
   next(result);
 }

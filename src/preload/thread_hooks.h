@@ -16,7 +16,14 @@ extern void (*hp_hook_cancel)(pthread_t thread);
 /* There was no room for another thread of the program: true if now there is. */
 extern bool (*hp_hook_no_room)(void);
 
-/* The real pthread_create (EAGAIN when there is none). */
-int hp_next_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
+/* The real ones, which a program without threads may lack (glibc < 2.34 has them in libpthread): valid once pthread_create or
+ * thrd_create of ours has been called; pthread_create answers EAGAIN when there is none. */
+struct hp_next_thread {
+  int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  int (*pthread_join)(pthread_t, void **);
+  int (*pthread_detach)(pthread_t);
+  int (*pthread_attr_setstacksize)(pthread_attr_t *, size_t);
+};
+extern struct hp_next_thread hp_next_thread;
 
 #endif

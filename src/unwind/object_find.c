@@ -6,20 +6,36 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "libc_names.h"
 #include "object_list.h"
 
-enum { HP_OBJECT_PAGE = 4096 };
+enum { HP_OBJECT_PAGE = 4096, HP_LIBC_WITH_FIND_OBJECT = 35 };
 
-/* Weak: the library loads with an older libc. HP_WITHOUT_DL_FIND_OBJECT: as if this one were older (tests). */
-extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
+/* glibc 2.35's struct dl_find_object, which older headers have not; the end is as long as on any architecture. */
+struct found {
+  unsigned long long flags;
+  void *map_start, *map_end;
+  struct link_map *link_map;
+  void *eh_frame_hdr;
+  unsigned long long reserved[8];
+};
 
-static bool has_loader_answer(void) {
-#ifdef HP_WITHOUT_DL_FIND_OBJECT
-  return false;
-#else
-  return &_dl_find_object != NULL;
+/* _dl_find_object; NULL: this C library has none. A reference to it, even a weak one, would keep the library from loading with
+ * an older one: the version counts. */
+static int (*loader_answer)(void *, struct found *);
+
+HP_OLD_NAME(dlsym, "2.2.5");
+
+/* At start, since dlsym takes the loader's lock; before control's constructor, after which a sample may come.
+ * HP_WITHOUT_DL_FIND_OBJECT: as if this C library were older (tests). */
+__attribute__((constructor(101))) static void look_for_loader_answer(void) {
+#ifndef HP_WITHOUT_DL_FIND_OBJECT
+  if (dlsym == NULL || !hp_libc_is_at_least(HP_LIBC_WITH_FIND_OBJECT)) return;
+  loader_answer = (int (*)(void *, struct found *))dlsym(RTLD_DEFAULT, "_dl_find_object");
 #endif
 }
+
+static bool has_loader_answer(void) { return loader_answer != NULL; }
 
 /* The loader gives only the segment around the address when the segments of the program leave gaps between them (it maps
  * libraries without, the kernel maps the program); the headers may then lie elsewhere: the kernel says where. */
@@ -45,13 +61,13 @@ static void complete_program(struct hp_object *object) {
 }
 
 bool hp_object_find(uintptr_t address, struct hp_object *out) {
-  struct dl_find_object found;
+  struct found found;
   if (!has_loader_answer()) return hp_object_list_find(address, out);
-  if (_dl_find_object((void *)address, &found) != 0) return false;
-  *out = (struct hp_object){.map_start = (uintptr_t)found.dlfo_map_start,
-                            .map_end = (uintptr_t)found.dlfo_map_end,
-                            .eh_frame_hdr = found.dlfo_eh_frame,
-                            .link_map = found.dlfo_link_map};
+  if (loader_answer((void *)address, &found) != 0) return false;
+  *out = (struct hp_object){.map_start = (uintptr_t)found.map_start,
+                            .map_end = (uintptr_t)found.map_end,
+                            .eh_frame_hdr = found.eh_frame_hdr,
+                            .link_map = found.link_map};
   return true;
 }
 
@@ -64,14 +80,8 @@ void hp_object_describe(struct hp_object *object) {
   if (object->name[0] == 0) complete_program(object);
 }
 
-void hp_object_find_refresh(void) {
-  if (!has_loader_answer()) hp_object_list_refresh();
-}
-
 void hp_object_find_suspend(void) {
   if (!has_loader_answer()) hp_object_list_suspend();
 }
 
-void hp_object_find_resume(void) {
-  if (!has_loader_answer()) hp_object_list_resume();
-}
+bool hp_object_find_resume(void) { return has_loader_answer() || hp_object_list_resume(); }

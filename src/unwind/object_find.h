@@ -28,11 +28,9 @@ bool hp_object_find(uintptr_t address, struct hp_object *out);
 /* Completes what hp_object_find gave. Only for an object that cannot go away meanwhile: a frame of it is on the stack. */
 void hp_object_describe(struct hp_object *object);
 
-/* Where the program has just come back from the loader (start-up, dlopen), outside of malloc and of handlers; nothing to do
- * where the loader answers by itself. */
-void hp_object_find_refresh(void);
-/* Around a dlclose. */
+/* Around a dlclose. Nothing to do where the loader answers by itself; elsewhere nothing is found in between, and resume
+ * returns whether no other thread is in one. */
 void hp_object_find_suspend(void);
-void hp_object_find_resume(void);
+bool hp_object_find_resume(void);
 
 #endif

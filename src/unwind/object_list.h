@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: MIT
- * object_list.h - the loaded objects as dl_iterate_phdr tells them, for C libraries without _dl_find_object (glibc < 2.35).
+ * object_list.h - the loaded objects, for C libraries without _dl_find_object (glibc < 2.35).
  *
- * dl_iterate_phdr takes the loader's lock, so the list is made where the program itself is in the loader's hands: at start,
- * after dlopen, after dlclose; between the two ends of a dlclose it is empty. An object that came by another way is not in
- * it, and stacks end there. Invariants  readers take no lock: a sequence number is odd while the list changes, and a reader
- * that saw a change finds nothing. Memory      private heap; a list that grew leaves the old one behind (they double). */
+ * dl_iterate_phdr takes the loader's lock, which another thread may hold while it waits for us. So the list is read as a
+ * debugger reads it, from the loader's own chain (r_debug), without a lock, at the first look and whenever the chain has grown.
+ * Not while the loader is changing it: a stack that passes through an object that comes just now ends there, once.
+ * Invariants  every word of the chain is asked of the kernel before it is read, and believed only if it points back to where
+ *             we came from: a thread may be unloading it. Between the two ends of a dlclose nothing is found; after it the list
+ *             is made anew. Readers take no lock: a sequence number is odd while the list changes, and a reader that saw a
+ *             change finds nothing.
+ * Memory      private heap; a list that grew leaves the old one behind (they double). */
 #ifndef HP_OBJECT_LIST_H
 #define HP_OBJECT_LIST_H
 
 #include "object_find.h"
 
-/* The object that holds the address, completely described. Any thread, async-signal-safe. */
+/* The object that holds the address, completely described. Any thread, async-signal-safe but for the private heap. */
 bool hp_object_list_find(uintptr_t address, struct hp_object *out);
 
-/* Take the list anew. Not from inside malloc or a handler: waits for the loader. */
-void hp_object_list_refresh(void);
-/* Around a dlclose: nothing is found in between, the second one refreshes. Nested. */
+/* Around a dlclose: nothing is found in between. Nested; resume returns whether it was the last. It waits for the loader: not
+ * inside malloc, not in a handler. */
 void hp_object_list_suspend(void);
-void hp_object_list_resume(void);
+bool hp_object_list_resume(void);
+
+/* Around fork (control/fork.c): whoever makes the list. */
+void hp_object_list_lock(void);
+void hp_object_list_unlock(void);
 
 #endif

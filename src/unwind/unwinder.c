@@ -9,6 +9,7 @@
 
 #include "modules.h"
 #include "object_find.h"
+#include "object_list.h"
 #include "remembered.h"
 #include "rule_cache.h"
 #include "walk.h"
@@ -256,16 +257,14 @@ struct hp_hash_tail hp_unwind_tail(void) {
 
 void hp_unwind_flush(void) { hp_rule_cache_flush(hp_modules_epoch()); }
 
-void hp_unwind_after_load(void) { hp_object_find_refresh(); }
-
 void hp_unwind_before_unload(void) {
   hp_rule_cache_suspend();
   hp_object_find_suspend();
 }
 
 bool hp_unwind_after_unload(void) {
-  hp_object_find_resume();
-  bool died = hp_modules_check();
+  bool can_look = hp_object_find_resume(); /* if not, another thread is about to */
+  bool died = can_look && hp_modules_check();
   hp_rule_cache_resume(hp_modules_epoch());
   return died;
 }
@@ -281,9 +280,11 @@ void hp_unwind_get_stats(struct hp_unwind_stats *out) {
 void hp_unwind_lock_all(void) {
   hp_modules_lock();
   hp_rule_cache_lock();
+  hp_object_list_lock();
 }
 
 void hp_unwind_unlock_all(void) {
+  hp_object_list_unlock();
   hp_rule_cache_unlock();
   hp_modules_unlock();
 }

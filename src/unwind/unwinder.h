@@ -68,10 +68,6 @@ struct hp_hash_tail hp_unwind_tail(void);
 /* Drop every cached rule and remembered stack (tests; a module died). Any thread. */
 void hp_unwind_flush(void);
 
-/* At start-up and behind the program's dlopen: with a C library older than glibc 2.35 the list of objects is taken anew
- * (waits for the loader's lock: not in a handler, not inside malloc); with others nothing. */
-void hp_unwind_after_load(void);
-
 /* Around the program's dlclose: between the two nothing is cached; after it the modules that have gone are marked dead
  * (modules.h) and their rules dropped. Returns whether a known module died. Any thread. hp_unwind_after_unload takes locks
  * that a sample taken in a signal handler on this thread would wait for: call it inside the profiler's own section. */
