@@ -147,6 +147,8 @@ int heapprof_test_sink_misuse(const char *path) {
 /* ---- clocks ---- */
 int64_t __real_hp_process_coarse_nanos(void);
 int64_t __wrap_hp_process_coarse_nanos(void);
+int64_t __real_hp_process_exact_nanos(void);
+int64_t __wrap_hp_process_exact_nanos(void);
 uint32_t __real_hp_labels_now_seconds(void);
 uint32_t __wrap_hp_labels_now_seconds(void);
 
@@ -154,6 +156,9 @@ static int64_t clock_offset_nanos; /* atomic */
 
 int64_t __wrap_hp_process_coarse_nanos(void) {
   return __real_hp_process_coarse_nanos() + hp_load_relaxed(&clock_offset_nanos);
+}
+int64_t __wrap_hp_process_exact_nanos(void) {
+  return __real_hp_process_exact_nanos() + hp_load_relaxed(&clock_offset_nanos);
 }
 uint32_t __wrap_hp_labels_now_seconds(void) {
   return __real_hp_labels_now_seconds() + (uint32_t)(hp_load_relaxed(&clock_offset_nanos) / 1000000000);

@@ -36,6 +36,14 @@ static void *dump_all_the_time(void *unused) {
   return NULL;
 }
 
+/* Between two dumps: one under way has scratch memory of its own. */
+static struct heapprof_stats stats_between_dumps(void) {
+  while (!heapprof_test_dump_try_lock()) wait_ms(1);
+  struct heapprof_stats s = stats_now();
+  heapprof_test_dump_unlock();
+  return s;
+}
+
 int main(int argc, char **argv) {
   CHECK(argc > 3, "FOLDER PLUGIN-A PLUGIN-B [LOADS]");
   folder = argv[1];
@@ -43,13 +51,13 @@ int main(int argc, char **argv) {
   CHECK_EQUAL(pthread_create(&thread, NULL, dump_all_the_time, NULL), 0);
   for (int i = 0; i < WARM; i++) use(argv[2 + i % 2], i % 2);
   wait_ms(100); /* what the dumping thread allocates once */
-  struct heapprof_stats before = stats_now();
+  struct heapprof_stats before = stats_between_dumps();
   long rounds = argc > 4 ? atol(argv[4]) : scaled(4000, 50000);
   for (long i = 0; i < rounds; i++) {
     int which = i % 4 == 3 ? 1 - (int)(i / 1000 % 2) : (int)(i / 1000 % 2);
     use(argv[2 + which], which);
   }
-  struct heapprof_stats after = stats_now();
+  struct heapprof_stats after = stats_between_dumps();
   __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
   pthread_join(thread, NULL);
   CHECK_EQUAL(dump_to(folder, "last"), 0);

@@ -50,7 +50,7 @@ HEAPPROF_TEST_API void heapprof_test_fail_output(unsigned write_call, int write_
 /* A file finished that was never begun, and one finished twice; 0, or the number of what was not refused. */
 HEAPPROF_TEST_API int heapprof_test_sink_misuse(const char *path);
 
-/* The clock of periods and ages. */
+/* The clock of periods, ages and whatever waits for a dump. */
 HEAPPROF_TEST_API void heapprof_test_advance_clock(int64_t nanos);
 HEAPPROF_TEST_API int64_t heapprof_test_clock(void);
 HEAPPROF_TEST_API int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due);
