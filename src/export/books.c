@@ -18,6 +18,7 @@
 #include "peak_tracker.h"
 #include "recorder.h"
 #include "stack_table.h"
+#include "sys.h"
 
 enum { PAGE_ENTRIES = 512, PAGES = 32768 };
 
@@ -230,16 +231,29 @@ struct loaded {
   struct hp_arena *arena;
   const struct hp_module_set *modules;
   uint32_t sequence;
+  unsigned waits; /* for a change to end */
 };
 
+/* The thread that makes the change may have lost its processor in the middle; or it is this one, interrupted by a handler that
+ * ends the process: then it never ends, and false is the answer. */
+static bool wait_for_change(struct loaded *loaded) {
+  enum { SPINS = 64, WAITS_MAX = SPINS + 100 };
+  const struct timespec millisecond = {0, 1000000};
+  if (loaded->waits == WAITS_MAX) return false;
+  if (++loaded->waits > SPINS) hp_syscall2(SYS_nanosleep, &millisecond, NULL);
+  return true;
+}
+
 /* A closed stack says itself whose it is; an open one belongs to what is loaded, if that is what was loaded when it was seen to
- * be open. That settles unless libraries come and go faster than this loops, or this thread itself was interrupted in there. */
+ * be open. That settles unless libraries come and go faster than this loops. */
 static const struct hp_module_set *modules_of(const struct hp_stack *s, struct loaded *loaded) {
-  enum { TRIES = 64 };
+  enum { TRIES = 200 };
   for (int i = 0; i < TRIES; i++) {
     uint32_t set = hp_load_acquire(&s->closed_set);
     if (set != 0) return hp_module_set_get(set);
-    if (loaded->sequence % 2 == 0 && hp_modules_sequence() == loaded->sequence) break;
+    bool is_settled = loaded->sequence % 2 == 0;
+    if (is_settled && hp_modules_sequence() == loaded->sequence) break;
+    if (!is_settled && !wait_for_change(loaded)) break;
     const struct hp_module_set *fresh = hp_modules_loaded(loaded->arena, &loaded->sequence);
     if (fresh != NULL) loaded->modules = fresh;
   }
