@@ -346,6 +346,25 @@ def test_dump_of_a_stopped_process_times_out_and_says_so():
         stop(process)
 
 
+def test_dump_of_a_process_that_cannot_write_says_where_it_should():
+    folder = fresh("unwritable")
+    process = start(folder, HEAPPROF_OUT="/proc/self/no/%p.%n.pb.gz", HEAPPROF_LOG="off")
+    try:
+        one_error(heapprof("dump", "-t", "1", str(process.pid)), "no profile of process %d at /proc/self/no/" % process.pid)
+    finally:
+        stop(process)
+
+
+def test_dump_of_a_process_that_blocks_the_signal():
+    folder = fresh("blocked")
+    block = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2]); os.execv(sys.argv[1], sys.argv[1:])"
+    process = start(folder, prefix=(sys.executable, "-c", block))
+    try:
+        one_error(heapprof("dump", "-t", "1", str(process.pid)), "blocks signal %d" % signal.SIGUSR2)
+    finally:
+        stop(process)
+
+
 def test_dump_of_a_process_that_dies_meanwhile():
     process = start(fresh("dies"))
     process.send_signal(signal.SIGSTOP)
