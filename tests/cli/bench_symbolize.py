@@ -4,11 +4,12 @@
 
 usage: bench_symbolize.py HEAPPROF MAKE_PROFILE WORK_DIRECTORY [ROUNDS]
 
-Prints seconds and processor seconds of both, interleaved, and their ratio; also with the page cache dropped if that is allowed.
+Prints seconds and processor seconds of both, interleaved, and the ratios of the medians; also with the page cache dropped if that is allowed.
 Asserts nothing: figures are for a person.
 """
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -65,12 +66,13 @@ def drop_caches():
 
 def main():
     heapprof, make_profile, work = sys.argv[1:4]
-    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 3
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 5
     raw = work + "/raw.pb.gz"
     subprocess.run([make_profile, "addresses", "10000", "40", raw] + build(work), check=True)
     ours = [heapprof, "symbolize", "-q", raw, "-o", work + "/ours.pb.gz"]
     theirs = ["go", "tool", "pprof", "-symbolize=local", "-proto", "-output=" + work + "/theirs.pb.gz", raw]
     for state in ("warm", "cold"):
+        runs = []
         for number in range(rounds):
             if state == "cold" and not drop_caches():
                 print("cold: not allowed to drop the page cache")
@@ -79,8 +81,13 @@ def main():
             if state == "cold":
                 drop_caches()
             other = timed(theirs)
+            runs.append(mine + other)
             print("%s %d: heapprof %.2f s (%.2f s of processor), pprof %.2f s (%.2f s): %.1f times, %.1f in processor time" %
-                  (state, number, *mine, *other, other[0] / mine[0], other[1] / mine[1]))
+                  (state, number, *mine, *other, other[0] / mine[0], other[1] / mine[1]), flush=True)
+        if runs:
+            medians = [statistics.median(run[i] for run in runs) for i in range(4)]
+            print("%s, medians of %d: heapprof %.2f s (%.2f s), pprof %.2f s (%.2f s): %.1f times, %.1f in processor time" %
+                  (state, len(runs), *medians, medians[2] / medians[0], medians[3] / medians[1]))
 
 
 if __name__ == "__main__":

@@ -93,8 +93,9 @@ class Binary:
                 self.segments.append([int(match.group(i), 16) for i in (1, 2, 3)] + ["E" in match.group(4)])
         code = next(s for s in self.segments if s[3])
         self.is_shifted = code[1] % 4096 != 0
-        self.has_lines = " .debug_info" in run("readelf", "-SW", path) and " .debug_line" in run("readelf", "-SW", path)
-        self.has_split = "GNU_dwo_name" in run("readelf", "-wi", "-N", path) or "DW_AT_dwo_name" in run("readelf", "-wi", "-N", path)
+        sections = run("readelf", "-SW", path)
+        self.has_lines = " .debug_info" in sections and " .debug_line" in sections
+        self.has_split = self.has_lines and "dwo_name" in run("readelf", "-wi", "-N", "--dwarf-depth=1", path)
         self.unit_of = None
 
     def address(self, offset):

@@ -3,6 +3,7 @@
  *
  *   make_profile rows ROWS DEPTH FUNCTIONS OUT          stacks of named functions
  *   make_profile addresses ROWS DEPTH OUT BINARY...     stacks of addresses in the functions of the binaries, no names
+ *   make_profile read FILE                              reads a profile and nothing else: what top is compared with
  */
 #include <gelf.h>
 #include <elfutils/libdwelf.h>
@@ -14,6 +15,7 @@
 
 #include "cli_memory.h"
 #include "profile_model.h"
+#include "profile_reader.h"
 #include "profile_writer.h"
 
 static uint64_t state = 88172645463325252u;
@@ -123,7 +125,16 @@ static void add_binary(struct hp_profile *profile, const char *path) {
   close(fd);
 }
 
+static int read_only(const char *path) {
+  struct hp_profile *profile;
+  struct hp_error error;
+  if (hp_profile_read(path, &profile, &error) != 0) return hp_fail(&error);
+  hp_profile_free(profile);
+  return 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "read") == 0) return read_only(argv[2]);
   struct hp_profile *profile = new_profile();
   const char *out;
   if (argc == 6 && strcmp(argv[1], "rows") == 0) {
@@ -134,7 +145,7 @@ int main(int argc, char **argv) {
     for (int i = 5; i < argc; i++) add_binary(profile, argv[i]);
     out = argv[4];
   } else {
-    fputs("usage: make_profile rows ROWS DEPTH FUNCTIONS OUT | addresses ROWS DEPTH OUT BINARY...\n", stderr);
+    fputs("usage: make_profile rows ROWS DEPTH FUNCTIONS OUT | addresses ROWS DEPTH OUT BINARY... | read FILE\n", stderr);
     return 2;
   }
   if (profile->location_count == 0) return 1;
