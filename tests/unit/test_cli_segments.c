@@ -16,9 +16,8 @@ static const struct hp_segment bfd[] = {{0, 0, 0x4b8, 4096, false},
                                         {0x2000, 0x2000, 0xbc, 4096, false},
                                         {0x2df8, 0x3df8, 0x248, 4096, true}};
 static const struct hp_segment gold[] = {{0, 0, 0x708, 4096, true}, {0xdc8, 0x1dc8, 0x280, 4096, true}};
-static const struct hp_segment lld[] = {{0, 0, 0x104bc, 4096, false},
-                                        {0x104bc, 0x114bc, 0x380d4, 4096, true},
-                                        {0x48590, 0x4a590, 0x2a70, 4096, true}};
+static const struct hp_segment lld[] = {
+    {0, 0, 0x104bc, 4096, false}, {0x104bc, 0x114bc, 0x380d4, 4096, true}, {0x48590, 0x4a590, 0x2a70, 4096, true}};
 
 enum { START = 0x7f0000000000 / 4096 };
 #define AT(distance) (((uint64_t)START * 4096) + (distance))
