@@ -205,7 +205,9 @@ void hp_live_table_reclaim(uint64_t now_seconds) {
   }
   hp_store_relaxed(&retired_count, kept);
   hp_live_table_unlock_all();
-  filter_fit(); /* the last blocks to go compact no shard, and the filter stayed as it was for many more */
+  /* The last blocks to go compact no shard, and the filter stayed as it was for many more. Once in ten seconds: a program that
+   * grows and shrinks all the time would retire more than there is room for. */
+  if (kept == 0) filter_fit();
 }
 
 /* ---- a shard, under its lock ---- */

@@ -11,11 +11,12 @@ static void fill_and_empty(void) {
   for (int i = 0; i < BLOCKS; i++) free(blocks[i]);
 }
 
-/* A dump retires a filter that has become too large, and gives back those retired ten seconds before. */
+/* A dump gives back the filters retired ten seconds before; when there are none left it retires one that is far too large. */
 static void give_back_filters(void) {
-  CHECK_EQUAL(heapprof_dump(NULL), 0);
-  heapprof_test_advance_clock(11 * 1000000000ll);
-  CHECK_EQUAL(heapprof_dump(NULL), 0);
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQUAL(heapprof_dump(NULL), 0);
+    heapprof_test_advance_clock(11 * 1000000000ll);
+  }
 }
 
 int main(void) {

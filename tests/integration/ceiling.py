@@ -68,7 +68,7 @@ def main():
         expect(left <= KEPT_KIB, "memory does not come back: took", took, "left", left, "KiB")
 
     every = count + WARM
-    expect(len(profiles) == 5, len(profiles), "profiles")
+    expect(len(profiles) == 6, len(profiles), "profiles")
     whole, empty = profiles[1].totals("allocate_all"), profiles[3].totals("allocate_all")
     expect(whole[:2] == [every, 24 * every], "alloc columns", whole)
     expect(whole[2] == full["live"] - with_it["warm"]["live"], "in use", whole, full)
