@@ -152,7 +152,7 @@ static bool is_name_of(const char *path, uint64_t device, uint64_t inode) {
 
 static int lock_file(int fd) { return (int)hp_syscall2(SYS_flock, fd, LOCK_EX | LOCK_NB); }
 
-/* Into sink->temporary: the directory (with `name` empty: "dir/."), and a name in it. */
+/* Into sink->temporary: the directory and a name in it. */
 static void set_temporary(struct hp_file_sink *sink, const char *name) {
   memcpy(sink->temporary, sink->final, sink->directory);
   memcpy(sink->temporary + sink->directory, name, strlen(name) + 1);
