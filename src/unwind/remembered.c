@@ -18,6 +18,8 @@ static struct hp_remembered *create(uintptr_t owner) {
   if (record == NULL) return NULL;
   record->owner = owner;
   record->reuses = 0;
+  record->repeats = NULL;
+  record->walks = 0;
   record->bad_walks_max = 1;
   hp_remembered_begin(record, 0);
   hp_remembered_end(record);
@@ -50,7 +52,6 @@ void hp_remembered_begin(struct hp_remembered *record, uint32_t generation) {
   record->count = 0;
   record->good_walks = record->bad_walks = 0;
   record->is_due = false;
-  record->memo = (struct hp_memo){0};
 }
 
 static uintptr_t cfa_of(const struct hp_remembered_frame *frame) { return frame->sp + frame->cfa_distance; }
@@ -64,7 +65,7 @@ HP_READS_STACK static bool is_linked(const struct hp_remembered_frame *frame) {
 }
 
 static void add_slot(struct hp_remembered *record, uintptr_t address, uintptr_t held) {
-  record->slots[record->slot_count++] = (struct hp_remembered_slot){.at = (const uintptr_t *)address, .held = held};
+  record->slots[record->slot_count++] = (struct hp_stack_slot){.at = (const uintptr_t *)address, .held = held};
 }
 
 /* From the root: what a step loads is dead where the next frame's is. */
@@ -122,6 +123,6 @@ void hp_remembered_get_stats(uint64_t *out_reuses, size_t *out_bytes) {
     const struct hp_remembered *record = hp_load_acquire(&pool[i]);
     if (record == NULL) continue;
     *out_reuses += hp_load_relaxed(&record->reuses);
-    *out_bytes += sizeof(*record);
+    *out_bytes += sizeof(*record) + (hp_load_relaxed(&record->repeats) != NULL ? sizeof(struct hp_repeats) : 0);
   }
 }

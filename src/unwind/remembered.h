@@ -27,12 +27,14 @@
 #include "compiler.h"
 #include "hash.h"
 #include "memo.h"
+#include "repeats.h"
 #include "stack_bounds.h"
 
 enum {
   HP_REMEMBERED_FRAMES_MAX = 175, /* the default depth is 128; deeper stacks are remembered up to here */
   HP_REMEMBERED_THREADS_MAX = 256,
   HP_REMEMBERED_BAD_WALKS_MAX = 64,
+  HP_REMEMBERED_GOOD_WALKS = 8,
 };
 
 struct hp_remembered_frame {
@@ -46,11 +48,6 @@ struct hp_remembered_frame {
   uint8_t uses_fp : 1;   /* the step's CFA is one of fp */
 };
 
-struct hp_remembered_slot {
-  const uintptr_t *at;
-  uintptr_t held;
-};
-
 struct hp_remembered {
   uintptr_t owner; /* thread pointer */
   uint32_t generation;
@@ -58,12 +55,14 @@ struct hp_remembered {
   uint32_t whole_from; /* entry; count: none, the walk had no known end or its last step was no plain one */
   uint32_t slot_count;
   uint32_t reported_count;
-  uint32_t good_walks;    /* in a row: half or more was taken over in one go */
-  uint32_t bad_walks;     /* in a row: all others */
-  uint32_t bad_walks_max; /* so many bring about the next recording; doubles until as many have been good */
-  bool is_due;            /* the next walk records */
-  uint64_t reuses;        /* walks in which something was taken over; written by the owner, read by all */
-  struct hp_memo memo;
+  uint32_t good_walks;        /* in a row: half or more was taken over in one go */
+  uint32_t bad_walks;         /* in a row: all others */
+  uint32_t bad_walks_max;     /* so many bring about the next recording; doubles until eight times as many have been good */
+  bool is_due;                /* the next walk records */
+  uint64_t reuses;            /* walks in which something was taken over; written by the owner, read by all */
+  struct hp_repeats *repeats; /* NULL: none yet, or none to be had */
+  uint32_t walks;             /* counted up to HP_REPEATS_FIRST_WALK, when those are asked for */
+  struct hp_memo *last_memo;  /* of the last walk that was a repetition */
   struct hp_hash_tail last_tail; /* of the last walk that took over all the rest */
   struct hp_remembered_frame frames[HP_REMEMBERED_FRAMES_MAX + 1];
   /* Of entry i, from whole_from on: */
@@ -72,7 +71,7 @@ struct hp_remembered {
   uint16_t first_reported[HP_REMEMBERED_FRAMES_MAX + 1];
   uintptr_t reported[HP_REMEMBERED_FRAMES_MAX + 1];
   uint64_t reported_sum[HP_REMEMBERED_FRAMES_MAX + 1]; /* of those from here on */
-  struct hp_remembered_slot slots[2 * HP_REMEMBERED_FRAMES_MAX];
+  struct hp_stack_slot slots[2 * HP_REMEMBERED_FRAMES_MAX];
 };
 
 enum { HP_REMEMBERED_FIRST_WALK = 3 }; /* a thread that samples once or twice needs no record */
@@ -84,6 +83,14 @@ struct hp_remembered_own {
 extern __thread struct hp_remembered_own hp_remembered_tls HP_TLS;
 
 void hp_remembered_claim(struct hp_remembered_own *own);
+
+/* This thread's repeats, or NULL. */
+static inline struct hp_repeats *hp_remembered_repeats(struct hp_remembered *record) {
+  if (HP_UNLIKELY(record->walks < HP_REPEATS_FIRST_WALK) && ++record->walks == HP_REPEATS_FIRST_WALK) {
+    record->repeats = hp_repeats_create();
+  }
+  return record->repeats;
+}
 
 /* This thread's record, or NULL. */
 static inline struct hp_remembered *hp_remembered_get(void) {
@@ -114,17 +121,7 @@ HP_READS_STACK static inline bool hp_remembered_is_rest_unchanged(const struct h
                                                                   uintptr_t fp) {
   if (i < record->whole_from || i >= record->count) return false;
   if (record->is_fp_live[i] && record->frames[i].fp != fp) return false;
-  const struct hp_remembered_slot *slot = record->slots + record->first_slot[i];
-  const struct hp_remembered_slot *end = record->slots + record->slot_count;
-  for (; end - slot >= 4; slot += 4) { /* four at a time: loads that wait for nothing, one branch */
-    uintptr_t difference = (*slot[0].at ^ slot[0].held) | (*slot[1].at ^ slot[1].held) | (*slot[2].at ^ slot[2].held) |
-                           (*slot[3].at ^ slot[3].held);
-    if (difference != 0) return false;
-  }
-  for (; slot != end; slot++) {
-    if (*slot->at != slot->held) return false;
-  }
-  return true;
+  return hp_stack_slots_hold(record->slots + record->first_slot[i], record->slots + record->slot_count);
 }
 
 /* How a walk went that used the record: of `total` frames `copied` were taken over, `rest` of them in one go up to the root. */
@@ -132,7 +129,7 @@ static inline void hp_remembered_judge(struct hp_remembered *record, size_t tota
   if (copied > 0) hp_store_relaxed(&record->reuses, record->reuses + 1);
   if (HP_LIKELY(rest * 2 >= total)) {
     record->bad_walks = 0;
-    if (++record->good_walks >= record->bad_walks_max) record->bad_walks_max = 1;
+    if (++record->good_walks >= HP_REMEMBERED_GOOD_WALKS * record->bad_walks_max) record->bad_walks_max = 1;
     return;
   }
   record->good_walks = 0;

@@ -7,6 +7,7 @@
 enum {
   HP_STACK_PAGE = 4096,                  /* larger pages are probed more often than needed */
   HP_STACK_MAIN_LEARN_MAX = 8 << 20,     /* bytes probed at most to know a sp as the main thread's own */
+  HP_STACK_REFUSALS_A_LOOK = 1024,       /* pages may have come since */
   HP_STACK_DESCRIPTOR_GAP_MAX = 1 << 16, /* the descriptor ends this close to the end of its stack */
 };
 
@@ -93,7 +94,7 @@ static bool learn_main_stack(uintptr_t sp, struct hp_stack_own *own) {
   uintptr_t top = page_of((uintptr_t)__libc_stack_end) + HP_STACK_PAGE;
   uintptr_t known = own->range.hi != 0 ? own->range.lo : top;
   uintptr_t page = page_of(sp);
-  if (sp < own->foreign_below || page >= known) return false;
+  if (page >= known || (sp < own->foreign_below && ++own->refusals % HP_STACK_REFUSALS_A_LOOK != 0)) return false;
   if (known - page > HP_STACK_MAIN_LEARN_MAX) {
     own->foreign_below = known - HP_STACK_MAIN_LEARN_MAX;
     return false;

@@ -7,7 +7,7 @@
  * one, anew in each walk.
  *
  * Invariants  a range handed out is readable in [lo, hi) while the walk that asked for it goes on.
- * Threads     a range belongs to one walk; what is learned is thread-local (32 bytes, initial-exec).
+ * Threads     a range belongs to one walk; what is learned is thread-local (40 bytes, initial-exec).
  * Signals     async-signal-safe. The probe is rt_sigprocmask with a nonsense `how`: the kernel reads the set, then refuses.
  *             No effect, no errno, and in the filters of sandboxed programs, where process_vm_readv or pipes are not. */
 #ifndef HP_STACK_BOUNDS_H
@@ -27,6 +27,7 @@ struct hp_stack_own {
   struct hp_stack_range range; /* from any live sp inside up to hi all is mapped */
   uintptr_t foreign_below;     /* main thread: an sp below this is not on its own stack, or too far down to tell */
   uint32_t kind;
+  uint32_t refusals; /* of such: now and then one is looked at again */
 };
 extern __thread struct hp_stack_own hp_stack_own_tls HP_TLS;
 

@@ -198,15 +198,14 @@ HP_READS_STACK static HP_NOINLINE size_t walk_plain(struct hp_walk *walk, uintpt
   return walk_stack(walk, pcs, max, table, WALK_PLAIN, NULL);
 }
 
-/* The remembered stack once more, from its leaf to its root: 0 if it is not. */
-static inline size_t repeat_stack(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
-                                  struct hp_remembered *record) {
-  const struct hp_remembered_frame *leaf = record->frames;
-  uintptr_t *out = pcs;
-  if (leaf->sp != start->sp || leaf->key != start->pc) return 0;
-  if (!take_rest(record, 0, start->fp, &out, pcs + max)) return 0;
-  hp_remembered_judge(record, 1, 1, 1);
-  return (size_t)(out - pcs);
+/* The stack that this thread had the last time it was here. */
+static inline size_t repeat_stack(struct hp_remembered *record, struct hp_repeat *entry, uintptr_t *pcs) {
+  size_t n = entry->frame_count;
+  __builtin_memcpy(pcs, entry->frames, n * sizeof(uintptr_t));
+  record->last_memo = &entry->memo;
+  record->last_tail = (struct hp_hash_tail){.count = n, .sum = entry->sum};
+  hp_store_relaxed(&record->reuses, record->reuses + 1);
+  return n;
 }
 
 HP_READS_STACK static size_t walk_once(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
@@ -218,17 +217,22 @@ HP_READS_STACK static size_t walk_once(const struct hp_frame_start *start, uintp
   /* Elsewhere than on the thread's own stack slots cannot be read unchecked; without a table rules are not to be trusted. */
   bool is_own_stack = walk.range.hi == hp_stack_own_tls.range.hi;
   if (is_own_stack && !hp_rule_table_is_empty(table)) record = hp_remembered_get();
-  bool is_usable = record != NULL && !record->is_due && record->generation == walk.generation;
-  if (is_usable && (n = repeat_stack(start, pcs, max, record)) != 0) {
-    *out_flags = HP_UNWIND_REPEATED | HP_UNWIND_HAS_TAIL;
-    return n;
-  }
   if (record == NULL) {
     n = walk_plain(&walk, pcs, max, table);
-  } else if (!is_usable) {
-    n = walk_recording(&walk, pcs, max, table, record);
   } else {
-    n = walk_stack(&walk, pcs, max, table, WALK_REUSING, record);
+    struct hp_repeats *repeats = hp_remembered_repeats(record);
+    struct hp_repeat *entry = repeats != NULL ? hp_repeats_find(repeats, start) : NULL;
+    if (entry != NULL && hp_repeat_holds(entry, start, walk.generation, max)) {
+      *out_flags = HP_UNWIND_REPEATED | HP_UNWIND_HAS_TAIL;
+      return repeat_stack(record, entry, pcs);
+    }
+    bool is_due = entry != NULL && hp_repeat_is_due(entry);
+    if (is_due || record->is_due || record->generation != walk.generation) {
+      n = walk_recording(&walk, pcs, max, table, record);
+      if (is_due) hp_repeat_fill(entry, record);
+    } else {
+      n = walk_stack(&walk, pcs, max, table, WALK_REUSING, record);
+    }
   }
   *out_flags = walk.flags;
   return n;
@@ -249,7 +253,7 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
 /* ---- the rest of the interface ---- */
 
 struct hp_memo *hp_unwind_memo(void) {
-  return &hp_remembered_tls.record->memo;
+  return hp_remembered_tls.record->last_memo;
 }
 struct hp_hash_tail hp_unwind_tail(void) {
   return hp_remembered_tls.record->last_tail;
