@@ -16,9 +16,11 @@
 #include "id_map.h"
 #include "sampling_error.h"
 
-/* What is summed up beside the row itself. */
+/* What a row comes to: all that counting a frame touches, in one place, since with more rows than fit into the caches this is
+ * where the time goes. */
 struct tally {
-  struct hp_sampling_variance flat, cum;
+  struct hp_sampling_variance flat_variance, cum_variance;
+  int64_t flat, cum;
   size_t seen; /* the last sample counted in cum, plus one */
 };
 
@@ -171,18 +173,17 @@ struct walk {
 };
 
 static void count_frame(struct builder *builder, struct walk *walk, uint32_t row) {
-  struct hp_report_row *totals = &builder->report->rows[row];
   struct tally *tally = &builder->tallies[row];
   if (walk->callee == HP_NONE) {
-    totals->flat = add_saturated(totals->flat, walk->value);
-    hp_sampling_variance_merge(&tally->flat, &walk->variance);
+    tally->flat = add_saturated(tally->flat, walk->value);
+    hp_sampling_variance_merge(&tally->flat_variance, &walk->variance);
   } else if (builder->options->edges) {
     count_edge(builder, row, walk->callee, walk->sample, walk->value);
   }
   if (tally->seen != walk->sample + 1) {
     tally->seen = walk->sample + 1;
-    totals->cum = add_saturated(totals->cum, walk->value);
-    hp_sampling_variance_merge(&tally->cum, &walk->variance);
+    tally->cum = add_saturated(tally->cum, walk->value);
+    hp_sampling_variance_merge(&tally->cum_variance, &walk->variance);
   }
   walk->callee = row;
 }
@@ -236,8 +237,11 @@ static void sum_up(struct builder *builder, const struct hp_filter *filter) {
   }
   report->total_error = hp_sampling_error(&total);
   for (size_t i = 0; i < report->row_count; i++) {
-    report->rows[i].flat_error = hp_sampling_error(&builder->tallies[i].flat);
-    report->rows[i].cum_error = hp_sampling_error(&builder->tallies[i].cum);
+    const struct tally *tally = &builder->tallies[i];
+    report->rows[i].flat = tally->flat;
+    report->rows[i].cum = tally->cum;
+    report->rows[i].flat_error = hp_sampling_error(&tally->flat_variance);
+    report->rows[i].cum_error = hp_sampling_error(&tally->cum_variance);
   }
 }
 
