@@ -5,7 +5,7 @@
  *             excepted: the private heap may map), never taken in a signal handler that may have interrupted a holder: the
  *             profiler's own sections are marked in thread_state.h and handlers defer (control/trigger). The program's own
  *             handlers may come to us while one is held: every lock is counted in hp_thread.locks_held.
- * Order       HP_RANK_*, lower rank first; see docs/architecture.md.
+ * Order       docs/architecture.md has it; nobody takes one while holding a later one.
  * Fork        control/fork takes every lock before fork and releases them on both sides. */
 #ifndef HP_LOCK_H
 #define HP_LOCK_H

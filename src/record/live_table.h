@@ -4,7 +4,7 @@
  *
  * Invariants  an address appears at most once. The filter's counter of an address is not 0 while its record exists.
  * Callers     program threads insert and remove, in their own section; a dump with labels walks.
- * Locks       one a shard, rank HP_RANK_LIVE, held for one probe; the private heap's inside it when a shard grows. Replacing
+ * Locks       one a shard, held for one probe; the private heap's inside it when a shard grows. Replacing
  *             the filter takes all of them in order.
  * Signals     not for handlers, but hp_live_table_walk when no shard's lock can be held by the interrupted thread.
  * Memory      from the private heap. At the ceiling an insert is declined, the caller counts it.

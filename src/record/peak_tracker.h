@@ -4,8 +4,8 @@
  * Copy on write: while the total stands at its maximum, the peak is the books as they are. When it falls below, the moment
  * stays valid through `generation`: before a stack's counters change for the first time after it, they are saved beside it.
  * A new maximum makes the books the peak again and all saved values stale (the generation moves on). Invariant   peak of a
- * stack = saved values if !is_at_peak and saved.generation == generation, else its counters now. Locks       one, rank
- * HP_RANK_PEAK, held around each change of a counter while the tracker is on: the order of changes is the order of the
+ * stack = saved values if !is_at_peak and saved.generation == generation, else its counters now. Locks       one,
+ * held around each change of a counter while the tracker is on: the order of changes is the order of the
  * totals. Cost: that lock and one more cache line a sample. Signals     reading is async-signal-safe for a thread outside
  * the profiler's own section. */
 #ifndef HP_PEAK_TRACKER_H

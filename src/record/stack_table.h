@@ -7,7 +7,7 @@
  *             and unloads a plugin for ever has the plugin's stacks once.
  *             freed <= allocated in both counters: the alloc side is added before the record is visible, the free side after
  *             it has been taken out; readers load the free side first. No bytes without objects: objects are added before
- * bytes, readers load bytes before objects. Locks       inserts: one lock, rank HP_RANK_STACKS. Look-ups, counters and walks
+ * bytes, readers load bytes before objects. Locks       inserts: one lock. Look-ups, counters and walks
  * take none. Units       counters are fixed point: objects in 1/1024, bytes in 1/16 (weights are no whole numbers; sums of
  * fixed point are exact in any order, so what is freed leaves nothing behind). They saturate. Memory      chunks of the
  * private heap; at the ceiling a new stack is refused and its sample lands on a pseudo entry. Cost        64 bytes and 8 a

@@ -9,7 +9,7 @@
  *             opened (hp_modules_watch): a stack is looked up with a frame of it, hence later.
  * Callers     the unwinder registers (at the first pc in a module, while a frame of it is on the stack, so it is loaded);
  *             the export folder reads.
- * Locks       one, rank HP_RANK_MODULES, for registering and marking, and held while the watcher closes and opens stacks;
+ * Locks       one, for registering and marking, and held while the watcher closes and opens stacks;
  *             readers walk the list without it.
  * Memory      from an arena of its own; the path and the build id are copied. */
 #ifndef HP_MODULES_H

@@ -3,13 +3,12 @@
 #include "object_list.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <link.h>
 #include <sys/auxv.h>
 
 #include "heap.h"
 #include "lock.h"
-#include "sys.h"
+#include "stack_bounds.h"
 
 enum { HP_OBJECT_LIST_FIRST = 64, HP_OBJECT_LIST_MAX = 1 << 16, HP_OBJECT_LIST_PAGE = 4096 };
 
@@ -25,11 +24,7 @@ static struct {
 
 /* ---- the loader's chain ---- */
 
-/* May the 8 bytes there be read? The kernel looks at a signal set before it finds that it should do nothing with it. */
-static bool is_readable(const void *at) {
-  enum { NOTHING_TO_DO = 0x7f };
-  return hp_sys_sigprocmask(NOTHING_TO_DO, at, NULL) != -EFAULT;
-}
+static bool is_readable(const void *at) { return hp_stack_probe((uintptr_t)at); }
 
 static const ElfW(Phdr) * program_headers(unsigned *out_count) {
   *out_count = (unsigned)getauxval(AT_PHNUM);
