@@ -30,6 +30,8 @@ endif()
 
 install(FILES ${PROJECT_SOURCE_DIR}/include/heapprof.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libheapprof-dev)
 hp_install_compressed(${PROJECT_SOURCE_DIR}/docs/heapprof.h.3 ${CMAKE_INSTALL_MANDIR}/man3 libheapprof-dev)
+# From its own place, so that an unpacked tarball works anywhere.
+file(RELATIVE_PATH hp_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/src/heapprof.pc.in ${CMAKE_BINARY_DIR}/heapprof.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/heapprof.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libheapprof-dev)
 
@@ -44,7 +46,8 @@ install(EXPORT heapprof NAMESPACE heapprof:: FILE heapprofConfig.cmake DESTINATI
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/heapprofConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/heapprofConfigVersion.cmake DESTINATION ${config_dir} COMPONENT libheapprof-dev)
 
-# ---- packages: cpack -G DEB in a build configured with -DCMAKE_INSTALL_PREFIX=/usr; cpack -G TXZ for a tarball ----
+# ---- packages: cpack -G DEB in a build configured with -DCMAKE_INSTALL_PREFIX=/usr; cpack -G TXZ for a tarball, which has bin,
+# lib, include and share at its top and works wherever it is unpacked. .ci/packages does both and tries them. ----
 set(packages libheapprof libheapprof-dev)
 if(HEAPPROF_BUILD_CLI)
   list(APPEND packages heapprof)
@@ -73,7 +76,6 @@ set(CPACK_PACKAGE_NAME heapprof)
 set(CPACK_PACKAGE_VENDOR "heapprof developers")
 set(CPACK_PACKAGE_CONTACT "${HEAPPROF_CONTACT}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "sampling heap profiler for native programs")
-set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL ${packages})
 set(CPACK_COMPONENTS_GROUPING IGNORE)
