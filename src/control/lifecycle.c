@@ -44,7 +44,8 @@ static bool is_interposed(void) {
   enum { PROBE_LEFT = 1 << 20 };
   hp_thread.bytes_left = PROBE_LEFT;
   hp_thread.rate_epoch = hp_load_relaxed(&hp_hot.rate_epoch);
-  char *volatile copy = strdup("heapprof");
+  char *(*volatile duplicate)(const char *) = strdup; /* clang knows strdup, and that it changes no variable of ours */
+  char *volatile copy = duplicate("heapprof");
   bool seen = hp_thread.bytes_left != PROBE_LEFT;
   free(copy); /* by name: whoever made it gets it back */
   hp_thread.rate_epoch = 0;
