@@ -96,6 +96,7 @@ const char *hp_log_errno_text(int error) {
     case EPERM: return "Operation not permitted";
     case ENOENT: return "No such file or directory";
     case EIO: return "Input/output error";
+    case ENXIO: return "Not a file";
     case EBADF: return "the program closed the file";
     case EAGAIN: return "Resource temporarily unavailable";
     case ENOMEM: return "Out of memory (HEAPPROF_MAX_MEMORY)";

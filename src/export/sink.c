@@ -190,9 +190,39 @@ static int open_temporary(struct hp_file_sink *sink) {
   return try_names(sink, open_named);
 }
 
+static bool look_at(const char *path, int flags, struct stat *out) {
+  return hp_syscall4(SYS_newfstatat, AT_FDCWD, path, out, flags) == 0;
+}
+
+/* What has the final name now may be given up for ours, if it is a file or a link to one (or to nothing). A device, a pipe or a
+ * link to one (/dev/stdout) is not: a profile must not take the place of /dev/null. 0, 1: a character device, -ENXIO, -EISDIR. */
+static int look_at_target(const char *path) {
+  struct stat stat;
+  if (!look_at(path, AT_SYMLINK_NOFOLLOW, &stat) || S_ISREG(stat.st_mode)) return 0;
+  if (S_ISCHR(stat.st_mode)) return 1;
+  if (S_ISDIR(stat.st_mode)) return -EISDIR;
+  bool is_link_to_file =
+      S_ISLNK(stat.st_mode) && (!look_at(path, 0, &stat) || S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode));
+  return is_link_to_file ? 0 : -ENXIO;
+}
+
+/* A device is written to as it stands. */
+static int open_device(struct hp_file_sink *sink) {
+  int fd = hp_sys_open(sink->final, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+  if (fd < 0) return fd;
+  struct stat stat;
+  if (hp_sys_fstat(fd, &stat) != 0 || !S_ISCHR(stat.st_mode)) {
+    hp_sys_close(fd);
+    return -ENXIO;
+  }
+  sink->is_unnamed = sink->is_device = true;
+  return start(sink, fd);
+}
+
 int hp_file_sink_open(struct hp_file_sink *sink, const char *path) {
   sink->base.write = write_all;
   sink->fd = -1;
+  sink->is_device = false;
   sink->bytes_written = 0;
   size_t length = strnlen(path, HP_PATH_MAX);
   if (length == 0) return -ENOENT;
@@ -203,6 +233,8 @@ int hp_file_sink_open(struct hp_file_sink *sink, const char *path) {
   if (directory == length) return -EISDIR;
   if (length - directory > SINK_NAME_MAX || directory + SINK_TEMPORARY_MAX > HP_PATH_MAX) return -ENAMETOOLONG;
   sink->directory = directory;
+  int target = look_at_target(path);
+  if (target != 0) return target < 0 ? target : open_device(sink);
   int fd = open_temporary(sink);
   return fd < 0 ? fd : start(sink, fd);
 }
@@ -287,6 +319,7 @@ static int name_file(struct hp_file_sink *sink) {
 
 int hp_file_sink_commit(struct hp_file_sink *sink) {
   if (sink->fd < 0) return -EBADF;
+  if (sink->is_device) return finish(sink);
   /* Closing may be the first to know that there is no space (network file systems). */
   int status = sink->is_unnamed ? name_file(sink) : finish(sink);
   if (status == 0) status = rename_file(sink->temporary, sink->final);

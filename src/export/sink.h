@@ -4,6 +4,8 @@
  * Killed in the middle: where the file system has O_TMPFILE (ext4, xfs, btrfs, tmpfs, overlayfs since Linux 6.1) the file gets
  * its temporary name only when it is whole, and what was killed between that and rename is removed by the next file written
  * in that directory. Elsewhere (NFS, FUSE) an unfinished file of a name of our own kind may stay.
+ * What has the final name and is no file stays: a character device (/dev/null) is written to, a pipe, a socket or a link to such
+ * is an error.
  * Callers     control/dump. Signals: async-signal-safe; SIGXFSZ and SIGPIPE must be blocked by the caller. */
 #ifndef HP_SINK_H
 #define HP_SINK_H
@@ -21,10 +23,11 @@ struct hp_file_sink {
   uint64_t device, inode; /* of the file, to know it again */
   size_t directory;       /* length of the part of both names that is the directory */
   bool is_unnamed;        /* has no temporary name yet */
+  bool is_device;         /* written to directly: nothing to rename */
 };
 
 /* Open the temporary file beside `path`. 0 or a negative errno (-ENAMETOOLONG, -ENOENT, -EACCES, -EISDIR: a path that ends
- * in a slash, ...); on failure the sink is closed and nothing is left behind. */
+ * in a slash, -ENXIO: no file, ...); on failure the sink is closed and nothing is left behind. */
 int hp_file_sink_open(struct hp_file_sink *sink, const char *path);
 /* Close and rename to the final name. 0 or a negative errno, then nothing is left behind. */
 int hp_file_sink_commit(struct hp_file_sink *sink);

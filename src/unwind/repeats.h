@@ -67,8 +67,8 @@ static inline struct hp_repeat *hp_repeats_find(struct hp_repeats *repeats, cons
 /* Does each slot hold what it held? */
 HP_READS_STACK static inline bool hp_stack_slots_hold(const struct hp_stack_slot *slot, const struct hp_stack_slot *end) {
   for (; end - slot >= 4; slot += 4) { /* four at a time: loads that wait for nothing, one branch */
-    uintptr_t difference =
-        (*slot[0].at ^ slot[0].held) | (*slot[1].at ^ slot[1].held) | (*slot[2].at ^ slot[2].held) | (*slot[3].at ^ slot[3].held);
+    uintptr_t difference = (*slot[0].at ^ slot[0].held) | (*slot[1].at ^ slot[1].held) | (*slot[2].at ^ slot[2].held) |
+                           (*slot[3].at ^ slot[3].held);
     if (difference != 0) return false;
   }
   for (; slot != end; slot++) {

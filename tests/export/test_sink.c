@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,6 +131,45 @@ static void test_directory_at_the_name_is_an_error_and_stays(void **state) {
   snprintf(slashed, sizeof slashed, "%s/", path);
   assert_int_equal(put(slashed, "profile"), -EISDIR);
   assert_int_equal(put("", "profile"), -ENOENT);
+}
+
+/* What has the name is no file: an error, and it stays what it was. */
+static void expect_refused(void) {
+  struct stat before, after;
+  assert_int_equal(lstat(path, &before), 0);
+  assert_int_equal(put(path, "profile"), -ENXIO);
+  assert_int_equal(lstat(path, &after), 0);
+  assert_true(before.st_mode == after.st_mode && before.st_ino == after.st_ino);
+  assert_int_equal(count_files(), 1);
+  unlink(path);
+}
+
+static void test_pipe_or_link_to_a_device_is_an_error_and_stays(void **state) {
+  (void)state;
+  assert_int_equal(mkfifo(path, 0600), 0);
+  expect_refused();
+  assert_int_equal(symlink("/dev/null", path), 0);
+  expect_refused();
+  assert_int_equal(symlink("/proc/self/fd/1", path), 0);
+  struct stat target;
+  if (stat(path, &target) == 0 && !S_ISREG(target.st_mode)) expect_refused();
+}
+
+/* A device of our own: the system's would be gone for everybody if this failed. */
+static void test_device_is_written_to_and_stays(void **state) {
+  (void)state;
+  struct stat stat;
+  if (mknod(path, S_IFCHR | 0600, makedev(1, 3)) != 0) return; /* not root: then nothing could replace a device either */
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return; /* a file system without devices */
+  close(fd);
+  assert_int_equal(put(path, "profile"), 0);
+  assert_int_equal(lstat(path, &stat), 0);
+  assert_true(S_ISCHR(stat.st_mode));
+  assert_int_equal(hp_file_sink_open(&sink, path), 0);
+  hp_file_sink_abort(&sink);
+  assert_int_equal(lstat(path, &stat), 0);
+  assert_int_equal(count_files(), 1);
 }
 
 static void test_missing_directory_is_an_error(void **state) {
@@ -382,6 +422,8 @@ int main(void) {
       BOTH_WAYS(test_existing_file_is_replaced_never_appended_to),
       BOTH_WAYS(test_symbolic_link_at_the_name_is_replaced_not_followed),
       BOTH_WAYS(test_directory_at_the_name_is_an_error_and_stays),
+      BOTH_WAYS(test_pipe_or_link_to_a_device_is_an_error_and_stays),
+      BOTH_WAYS(test_device_is_written_to_and_stays),
       BOTH_WAYS(test_missing_directory_is_an_error),
       BOTH_WAYS(test_directory_removed_meanwhile_is_an_error_and_the_next_one_works),
       BOTH_WAYS(test_names_too_long_are_said_to_be),
