@@ -39,7 +39,10 @@ size_t hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max,
   if (max > HP_VERIFIED_FRAMES_MAX) return n;
   size_t m = walk_plain(&walk, again, max, hp_rule_table_load());
   hp_add_relaxed(&hp_verified_walks, 1);
-  if (n != m || (*out_flags & ~HP_UNWIND_HINTS) != walk.flags || __builtin_memcmp(pcs, again, n * sizeof(*pcs)) != 0) {
+  /* A death is found once, by the first of the two. */
+  unsigned flags = *out_flags & ~(unsigned)(HP_UNWIND_HINTS | HP_UNWIND_MODULES_DIED);
+  if (n != m || flags != (walk.flags & ~(unsigned)HP_UNWIND_MODULES_DIED) ||
+      __builtin_memcmp(pcs, again, n * sizeof(*pcs)) != 0) {
     hp_add_relaxed(&hp_verified_differences, 1);
   }
   return n;
