@@ -52,7 +52,7 @@ def f2_entry_points(t):
         if name == "call_strdup":
             assert leaf == 1 and "strdup" in stack[0], stack
         elif name == "call_report":  # the header's inline function, which is not inlined here, is the program's
-            equal(stack[:2], ["heapprof_report_alloc", name])
+            equal(("heapprof_report_alloc" in stack[0], stack[1]), (True, name))  # clang mangles the static function
         else:
             equal(leaf, 0, "%s: %s" % (name, stack))
         equal(row.values[0], 1, name)
