@@ -6,6 +6,7 @@
 long plugin_call(void (*function)(void));
 long plugin_call(void (*function)(void)) {
   volatile char buffer[PLUGIN_BYTES];
+  __asm__ volatile("" : : "r"(buffer) : "memory"); /* all of it: clang keeps only the bytes it sees used */
   buffer[0] = 1;
 #ifdef PLUGIN_OTHER_CODE
   buffer[1] = 2;
