@@ -147,7 +147,8 @@ def reload_pair(t, names, build_ids):
     a, b, reused, stacks_before, stacks, bytes_before, metadata = [int(x) for x in r.out.split()]
     assert reused > (a + b) * 0.9, "never at the same place: this shows nothing"
     assert a > 1000 and b > 1000, (a, b)
-    assert stacks - stacks_before < 10, "new stacks: %d -> %d" % (stacks_before, stacks)
+    # A few: a tenth of the loadings may be at another place, which has stacks of its own.
+    assert stacks - stacks_before < 100, "new stacks: %d -> %d" % (stacks_before, stacks)
     assert metadata - bytes_before < 200000, "metadata: %d -> %d" % (bytes_before, metadata)
 
     def sums(path):
