@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "cli_error.h"
 #include "text_output.h"
 #include "units.h"
 
@@ -14,6 +15,21 @@ static size_t suspect_count(const struct hp_trend *trend) {
   size_t count = 0;
   while (count < trend->row_count && trend->rows[count].fit.is_suspect) count++;
   return count;
+}
+
+#define LEFT_OUT_WHY "nearly all had been freed when it was taken, as at the exit"
+
+void hp_trend_note_left_out(const struct hp_trend *trend) {
+  if (trend->left_out != NULL) hp_note("left out of the trend: %s: " LEFT_OUT_WHY, trend->left_out->path);
+}
+
+static void print_left_out(FILE *out, const struct hp_trend *trend) {
+  if (trend->left_out == NULL) return;
+  char before[HP_UNITS_MAX], then[HP_UNITS_MAX];
+  fputs("Left out: ", out);
+  hp_text_print(out, trend->left_out->path);
+  fprintf(out, " (in use %s after %s: " LEFT_OUT_WHY ")\n", hp_units_format_real(trend->left_out->total, "bytes", then),
+          hp_units_format_real(trend->dumps[trend->dump_count - 1].total, "bytes", before));
 }
 
 static void print_head(FILE *out, const struct hp_trend *trend) {
@@ -26,6 +42,7 @@ static void print_head(FILE *out, const struct hp_trend *trend) {
   }
   fprintf(out, "Dumps:    %zu, from %s over %s\n", trend->dump_count, hp_units_format_time(first->time_nanos, from),
           hp_units_format_duration(last->time_nanos - first->time_nanos, span));
+  print_left_out(out, trend);
   fprintf(out, "Stacks:   %zu, of which %zu have enough samples to be tested\n", trend->row_count, trend->tested);
   size_t suspects = suspect_count(trend);
   if (suspects == 0)
@@ -134,6 +151,14 @@ static void print_json_row(struct hp_json *json, const struct hp_trend *trend, c
   hp_json_end(json, '}');
 }
 
+static void print_json_dump(struct hp_json *json, const char *key, const struct hp_trend_dump *dump) {
+  hp_json_object(json, key);
+  hp_json_string(json, "file", dump->path);
+  hp_json_integer(json, "time_nanos", dump->time_nanos);
+  hp_json_integer(json, "period", dump->period);
+  hp_json_end(json, '}');
+}
+
 void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown) {
   struct hp_json json;
   if (shown == 0 || shown > trend->row_count) shown = trend->row_count;
@@ -146,14 +171,12 @@ void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct h
   hp_json_integer(&json, "tested", (int64_t)trend->tested);
   hp_json_integer(&json, "suspects", (int64_t)suspect_count(trend));
   hp_json_array(&json, "dumps");
-  for (size_t d = 0; d < trend->dump_count; d++) {
-    hp_json_object(&json, NULL);
-    hp_json_string(&json, "file", trend->dumps[d].path);
-    hp_json_integer(&json, "time_nanos", trend->dumps[d].time_nanos);
-    hp_json_integer(&json, "period", trend->dumps[d].period);
-    hp_json_end(&json, '}');
-  }
+  for (size_t d = 0; d < trend->dump_count; d++) print_json_dump(&json, NULL, &trend->dumps[d]);
   hp_json_end(&json, ']');
+  if (trend->left_out != NULL)
+    print_json_dump(&json, "left_out", trend->left_out);
+  else
+    hp_json_null(&json, "left_out");
   hp_json_array(&json, "rows");
   for (size_t i = 0; i < shown; i++) print_json_row(&json, trend, frames, &trend->rows[i], i + 1);
   hp_json_end(&json, ']');

@@ -12,6 +12,7 @@
 #include "cli_memory.h"
 #include "frame_filter.h"
 #include "id_map.h"
+#include "profile_origin.h"
 #include "profile_reader.h"
 #include "sampling_error.h"
 #include "symbolize.h"
@@ -24,6 +25,7 @@ struct builder {
   struct hp_profile *places; /* a place in a binary is a function here: name = file, file = build id, start_line = offset */
   struct hp_view_tree tree;  /* over places, leaf first */
   struct hp_id_map stack_of_node;
+  struct hp_origins origins;
   size_t row_capacity, frame_capacity;
   uint32_t *place_of_location; /* of the profile being read */
 };
@@ -162,6 +164,8 @@ static int add_profile(struct builder *builder, const struct hp_profile *profile
   }
   dump->time_nanos = profile->time_nanos;
   dump->period = profile->period;
+  dump->origin = hp_origins_add(&builder->origins, profile, dump->path);
+  for (size_t i = 0; i < profile->sample_count; i++) dump->total += (double)hp_profile_value(profile, i, bytes_column);
   builder->place_of_location = hp_alloc(profile->location_count * sizeof *builder->place_of_location);
   for (size_t i = 0; i < profile->location_count; i++) builder->place_of_location[i] = place_of(builder, profile, &ids, i);
   uint32_t objects_column = hp_profile_type_partner(profile, bytes_column);
@@ -234,7 +238,7 @@ static void fit_all(struct hp_trend *trend) {
       objects[d] = column_value(trend->dumps[d].objects, trend->dumps[d].filled, row->stack);
     }
     hp_trend_fit(&(struct hp_trend_points){hours, bytes, objects, m, period}, &row->fit);
-    if (row->age_time_nanos != trend->dumps[m - 1].time_nanos) row->age_nanos = -1, row->age[0] = '\0';
+    if (row->age_time_nanos < trend->dumps[m - 1].time_nanos) row->age_nanos = -1, row->age[0] = '\0';
     by_p[i] = &row->fit;
   }
   qsort(by_p, trend->row_count, sizeof *by_p, compare_p);
@@ -242,6 +246,18 @@ static void fit_all(struct hp_trend *trend) {
   qsort(trend->rows, trend->row_count, sizeof *trend->rows, compare_rows);
   free(by_p);
   free(hours);
+}
+
+/* Whether the last dump (by time) was taken when the program had freed what it held: less than half in use of what was before,
+ * by a fall more than twice any earlier one, in the same process. A series that shrinks or goes up and down has had such falls. */
+static bool is_collapsed(const struct hp_trend *trend) {
+  size_t count = trend->dump_count;
+  if (count <= HP_TREND_DUMPS_MIN) return false;
+  const struct hp_trend_dump *last = &trend->dumps[count - 1], *before = last - 1;
+  if (last->origin != before->origin || last->total >= before->total / 2) return false;
+  double fall_max = 0;
+  for (size_t d = 1; d + 1 < count; d++) fall_max = fmax(fall_max, trend->dumps[d - 1].total - trend->dumps[d].total);
+  return before->total - last->total > 2 * fall_max;
 }
 
 int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
@@ -262,6 +278,8 @@ int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_optio
   }
   if (result == 0) {
     qsort(out->dumps, count, sizeof *out->dumps, compare_times);
+    out->process_count = builder.origins.count;
+    if (is_collapsed(out)) out->left_out = &out->dumps[--out->dump_count];
     fit_all(out);
   } else {
     hp_trend_free(out);
@@ -269,11 +287,12 @@ int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_optio
   hp_profile_free(builder.places);
   hp_view_tree_free(&builder.tree);
   hp_id_map_free(&builder.stack_of_node);
+  hp_origins_free(&builder.origins);
   return result;
 }
 
 void hp_trend_free(struct hp_trend *trend) {
-  for (size_t i = 0; i < trend->dump_count; i++) {
+  for (size_t i = 0; i < trend->dump_count + (trend->left_out != NULL); i++) {
     free(trend->dumps[i].bytes);
     free(trend->dumps[i].objects);
     free(trend->dumps[i].variance);

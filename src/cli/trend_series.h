@@ -22,7 +22,9 @@ struct hp_trend_dump {
   const char *path; /* as given */
   int64_t time_nanos;
   int64_t period;
-  size_t filled; /* stacks known when this dump was read: the columns' length */
+  double total;    /* in use in the whole profile, whatever the focus */
+  uint32_t origin; /* number of its process; UINT32_MAX: the file does not say (profile_origin.h) */
+  size_t filled;   /* stacks known when this dump was read: the columns' length */
   double *bytes;
   double *objects;
   double *variance;   /* of bytes, from sampling */
@@ -43,6 +45,9 @@ struct hp_trend {
   char *program;               /* file name of the program, "" if unknown */
   struct hp_trend_dump *dumps; /* by time */
   size_t dump_count;
+  const struct hp_trend_dump
+      *left_out;             /* the last profile, taken when memory had collapsed; null: none. Not among the dumps */
+  size_t process_count;      /* processes that the files tell apart */
   struct hp_trend_row *rows; /* in the order of hp_trend_fit_compare */
   size_t row_count;
   size_t tested;
@@ -56,7 +61,8 @@ struct hp_trend_options {
   const char *debug_dirs;
 };
 
-/* Reads the files and fits every stack. 0, or -1 and a sentence: fewer than HP_TREND_DUMPS_MIN files, one that cannot be
+/* Reads the files and fits every stack. The last file is left out when it shows a program that has freed its memory, as the
+ * dump at the exit does: it would hide every growth before it (the rule: is_collapsed in trend_series.c). 0, or -1 and a sentence: fewer than HP_TREND_DUMPS_MIN files, one that cannot be
  * read, has no in-use column or no time. */
 int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
                    struct hp_trend *out, struct hp_error *error);

@@ -18,6 +18,8 @@
 #include "trend_series.h"
 
 #define DUMPS 12
+#define START_NANOS INT64_C(1000000000000000000)
+#define MINUTE_NANOS INT64_C(60000000000)
 
 static char folder[] = "/tmp/test_trend_series.XXXXXX";
 static char *paths[DUMPS];
@@ -123,6 +125,90 @@ static void test_what_cannot_be_done_is_said(void **state) {
   expect_failure(paths, 3, &(struct hp_trend_options){.focus = "("}, "(");
 }
 
+/* The file of dump `minute`, at most DUMPS + 1 of a test: one stack with `blocks` live blocks of 1000 bytes, the start of its
+ * process given. */
+static char *write_simple(int minute, int64_t blocks, int64_t start_nanos) {
+  struct hp_profile *profile = hp_profile_new();
+  hp_profile_append_type(profile, "inuse_objects", "count");
+  hp_profile_append_type(profile, "inuse_space", "bytes");
+  hp_profile_append_comment(profile, "heapprof.version 0.1.0");
+  profile->period_type.type = hp_profile_intern(profile, "space");
+  profile->period_type.unit = hp_profile_intern(profile, "bytes");
+  profile->period = 1;
+  profile->time_nanos = START_NANOS + (minute + 1) * MINUTE_NANOS;
+  profile->duration_nanos = profile->time_nanos - start_nanos;
+  struct hp_function function = {.name = hp_profile_intern(profile, "leak")};
+  struct hp_line line = {.function = hp_profile_append_function(profile, &function)};
+  struct hp_location location = {.address = 0x100, .mapping = HP_NONE, .line_count = 1};
+  location.first_line = hp_profile_append_line(profile, &line);
+  uint32_t at = hp_profile_append_location(profile, &location);
+  hp_profile_append_sample(profile, &at, 1, (int64_t[]){blocks, blocks * 1000});
+  char *path;
+  struct hp_error error;
+  assert_true(asprintf(&path, "%s/simple.%02d.pb.gz", folder, minute) > 0);
+  assert_int_equal(hp_profile_write(path, profile, &error), 0);
+  hp_profile_free(profile);
+  return path;
+}
+
+struct series {
+  size_t dumps, processes, suspects;
+  bool is_left_out;
+};
+
+/* A series of `count` dumps with these live blocks; the dumps from `restart` on are of another process. */
+static struct series series_of(const int64_t *blocks, size_t count, size_t restart) {
+  char *files[DUMPS + 1];
+  assert_true(count <= DUMPS + 1);
+  for (size_t i = 0; i < count; i++) files[i] = write_simple((int)i, blocks[i], i < restart ? START_NANOS : START_NANOS + 1);
+  struct hp_view_frames frames;
+  struct hp_trend trend;
+  struct hp_error error;
+  hp_view_frames_init(&frames, false);
+  assert_int_equal(hp_trend_build(files, count, &(struct hp_trend_options){0}, &frames, &trend, &error), 0);
+  struct series result = {trend.dump_count, trend.process_count, trend.rows[0].fit.is_suspect, trend.left_out != NULL};
+  if (trend.left_out != NULL) assert_string_equal(trend.left_out->path, files[count - 1]);
+  hp_trend_free(&trend);
+  hp_view_frames_free(&frames);
+  for (size_t i = 0; i < count; i++) {
+    unlink(files[i]);
+    free(files[i]);
+  }
+  return result;
+}
+
+static void test_a_dump_after_all_was_freed_does_not_hide_the_leak(void **state) {
+  (void)state;
+  int64_t blocks[DUMPS + 1];
+  for (int i = 0; i < DUMPS; i++) blocks[i] = 100 + 50 * i;
+  blocks[DUMPS] = 3;
+  struct series series = series_of(blocks, DUMPS + 1, SIZE_MAX);
+  assert_int_equal(series.dumps, DUMPS);
+  assert_int_equal(series.suspects, 1);
+  assert_true(series.is_left_out);
+  blocks[DUMPS] = 100 + 50 * DUMPS; /* still all in use at the end */
+  series = series_of(blocks, DUMPS + 1, SIZE_MAX);
+  assert_int_equal(series.dumps, DUMPS + 1);
+  assert_int_equal(series.suspects, 1);
+}
+
+static void test_a_series_that_shrinks_keeps_every_dump(void **state) {
+  (void)state;
+  assert_false(series_of((const int64_t[]){100, 70, 40, 10}, 4, SIZE_MAX).is_left_out);
+  assert_false(series_of((const int64_t[]){1000, 400, 150, 60, 20}, 5, SIZE_MAX).is_left_out);
+  assert_false(series_of((const int64_t[]){10, 500, 10, 500, 10}, 5, SIZE_MAX).is_left_out); /* up and down */
+  assert_false(series_of((const int64_t[]){100, 110, 60}, 3, SIZE_MAX).is_left_out);
+  assert_false(series_of((const int64_t[]){100, 110, 120, 1}, 4, 3).is_left_out); /* the start of the next process */
+  assert_true(series_of((const int64_t[]){100, 110, 120, 1}, 4, SIZE_MAX).is_left_out);
+}
+
+static void test_processes_are_told_apart(void **state) {
+  (void)state;
+  const int64_t blocks[] = {100, 110, 120, 130};
+  assert_int_equal(series_of(blocks, 4, SIZE_MAX).processes, 1);
+  assert_int_equal(series_of(blocks, 4, 2).processes, 2);
+}
+
 static void test_focus_leaves_the_other_stacks_out(void **state) {
   (void)state;
   struct hp_view_frames frames;
@@ -153,6 +239,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_stacks_meet_and_the_leak_comes_first),
       cmocka_unit_test(test_what_cannot_be_done_is_said),
+      cmocka_unit_test(test_a_dump_after_all_was_freed_does_not_hide_the_leak),
+      cmocka_unit_test(test_a_series_that_shrinks_keeps_every_dump),
+      cmocka_unit_test(test_processes_are_told_apart),
       cmocka_unit_test(test_focus_leaves_the_other_stacks_out),
       cmocka_unit_test(test_ages_are_read),
   };

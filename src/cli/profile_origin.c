@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * profile_origin.c - see profile_origin.h.
+ */
+#include "profile_origin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_memory.h"
+
+static bool has_comment(const struct hp_profile *profile, const char *start) {
+  for (size_t i = 0; i < profile->comment_count; i++)
+    if (strncmp(hp_profile_text(profile, profile->comments[i]), start, strlen(start)) == 0) return true;
+  return false;
+}
+
+/* Wall clock of the process's start, nanoseconds; 0: not known. */
+static int64_t start_of(const struct hp_profile *profile) {
+  if (!has_comment(profile, "heapprof.version ") || has_comment(profile, "sum of ")) return 0;
+  if (profile->duration_nanos <= 0 || profile->time_nanos <= profile->duration_nanos) return 0;
+  return profile->time_nanos - profile->duration_nanos;
+}
+
+static uint64_t key_of(const struct hp_profile *profile, int64_t start_nanos) {
+  uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+  if (profile->mapping_count != 0) {
+    const struct hp_mapping *program = &profile->mappings[0];
+    const char *text = hp_profile_text(profile, program->build_id != 0 ? program->build_id : program->file);
+    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+  }
+  return hash ^ (uint64_t)start_nanos;
+}
+
+uint32_t hp_origins_add(struct hp_origins *origins, const struct hp_profile *profile, const char *path) {
+  int64_t start_nanos = start_of(profile);
+  if (start_nanos == 0) return HP_NONE;
+  uint64_t key = key_of(profile, start_nanos);
+  uint32_t index = hp_id_map_find(&origins->map, key);
+  if (index == HP_NONE) {
+    index = (uint32_t)origins->count++;
+    hp_id_map_add(&origins->map, key, index);
+    hp_array_reserve(&origins->list, &origins->capacity, origins->count, sizeof *origins->list);
+    origins->list[index] = (struct hp_origin){.last_path = path};
+  }
+  struct hp_origin *origin = &origins->list[index];
+  origin->profile_count++;
+  if (profile->time_nanos >= origin->last_time_nanos) {
+    origin->last_time_nanos = profile->time_nanos;
+    origin->last_path = path;
+  }
+  return index;
+}
+
+void hp_origins_free(struct hp_origins *origins) {
+  free(origins->list);
+  hp_id_map_free(&origins->map);
+  *origins = (struct hp_origins){0};
+}

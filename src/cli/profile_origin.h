@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * profile_origin.h - which of several profiles are of one process, as far as the files say.
+ *
+ * A process is known by its start (the time of the profile less its duration, exact to the nanosecond in files of this library)
+ * and its program (build id, or file name). Not known: files of other makers, sums (their duration is no span), files without
+ * a duration. A reset of the allocated columns (heapprof_reset) moves the start, so it reads as another process.
+ * Ownership   hp_origins_free frees all; the paths are the caller's. Threads   none.
+ */
+#ifndef HP_PROFILE_ORIGIN_H
+#define HP_PROFILE_ORIGIN_H
+
+#include "id_map.h"
+#include "profile_model.h"
+
+struct hp_origin {
+  size_t profile_count;
+  int64_t last_time_nanos;
+  const char *last_path; /* of the profile taken last */
+};
+
+struct hp_origins { /* all zero: none yet */
+  struct hp_id_map map;
+  struct hp_origin *list;
+  size_t count, capacity;
+};
+
+/* The index in list[] of the process of `profile`, counted there; HP_NONE: the file does not say. */
+uint32_t hp_origins_add(struct hp_origins *origins, const struct hp_profile *profile, const char *path);
+void hp_origins_free(struct hp_origins *origins);
+
+#endif

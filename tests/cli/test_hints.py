@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the command says when a right answer would be read wrongly: a dump after all was freed, several processes in a series,
+one process summed with itself, tables of nothing.
+
+usage: test_hints.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY
+
+Each test_* function is one claim, on profiles made here.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "web"))
+from profile_maker import Maker  # noqa: E402
+
+HEAPPROF, LIBRARY, WORK = (os.path.abspath(path) for path in sys.argv[1:4])
+START = 1_790_000_000_000_000_000
+MINUTE = 60_000_000_000
+LEAK = [("main", "/bin/app"), ("leak", "/bin/app")]
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(condition, *what):
+    if not condition:
+        raise Failure(" ".join(str(w) for w in what))
+
+
+def heapprof(*arguments, **options):
+    result = subprocess.run([HEAPPROF, *arguments], capture_output=True, text=True, timeout=120, cwd=WORK, **options)
+    expect(result.returncode == 0, arguments, result.returncode, result.stderr)
+    return result
+
+
+def profile(name, minute, blocks, start=START, period=1, version="heapprof.version 0.1.0"):
+    """A file with `blocks` blocks of 1000 bytes in use, twice as many allocated, of a process started at `start`."""
+    now = start + minute * MINUTE
+    maker = Maker(period=period, time_nanos=now, duration_nanos=now - start, comments=[version])
+    maker.add(LEAK, [2 * blocks, 2000 * blocks, blocks, 1000 * blocks])
+    maker.write(os.path.join(WORK, name))
+    return name
+
+
+def series(name, counts, **options):
+    return [profile("%s.%02d.pb.gz" % (name, i), i + 1, count, **options) for i, count in enumerate(counts)]
+
+
+def lines_with(text, part):
+    return [line for line in text.splitlines() if part in line]
+
+
+def test_trend_leaves_out_the_dump_after_all_was_freed():
+    files = series("freed", [100 + 50 * i for i in range(12)] + [1])
+    text = heapprof("trend", *files)
+    expect("Suspects: 1 " in text.stdout and "LEAK?" in text.stdout, text.stdout)
+    said = lines_with(text.stdout, "Left out:")
+    expect(len(said) == 1 and files[-1] in said[0] and "1000B after 635KiB" in said[0], said)
+    report = json.loads(heapprof("trend", "--json", *files).stdout)
+    expect(report["suspects"] == 1 and len(report["dumps"]) == 12, report)
+    expect(report["left_out"]["file"] == files[-1] and report["left_out"]["time_nanos"] == START + 13 * MINUTE, report["left_out"])
+    page = heapprof("view", "--trend", "-o", "page.html", *files)
+    expect(len(lines_with(page.stderr, "left out of the trend: " + files[-1])) == 1, page.stderr)
+
+
+def test_trend_keeps_every_dump_of_a_series_that_shrinks():
+    files = series("shrinks", [1000, 800, 600, 400, 150])
+    text = heapprof("trend", *files).stdout
+    expect("Dumps:    5," in text and "Left out" not in text, text)
+    report = json.loads(heapprof("trend", "--json", *files).stdout)
+    expect(report["left_out"] is None and len(report["dumps"]) == 5, report)
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    bad = 0
+    for name, test in sorted((n, t) for n, t in globals().items() if n.startswith("test_")):
+        try:
+            test()
+            print("%s: ok" % name)
+        except Failure as failure:
+            bad += 1
+            print("%s: %s" % (name, failure))
+    shutil.rmtree(WORK, ignore_errors=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
