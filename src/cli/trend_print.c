@@ -23,6 +23,14 @@ void hp_trend_note_left_out(const struct hp_trend *trend) {
   if (trend->left_out != NULL) hp_note("left out of the trend: %s: " LEFT_OUT_WHY, trend->left_out->path);
 }
 
+void hp_trend_note_processes(const struct hp_trend *trend) {
+  if (trend->process_count > 1)
+    hp_note(
+        "the profiles are of %zu processes (or were reset between): what grows from one to the next is no leak; give those "
+        "of one",
+        trend->process_count);
+}
+
 static void print_left_out(FILE *out, const struct hp_trend *trend) {
   if (trend->left_out == NULL) return;
   char before[HP_UNITS_MAX], then[HP_UNITS_MAX];

@@ -11,6 +11,9 @@
 /* `shown`: rows at most, 0: all. `whole_stacks`: every frame, else the first few and how many more. */
 void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown,
                     bool whole_stacks);
+/* A line on stderr when the files are of several processes. */
+void hp_trend_note_processes(const struct hp_trend *trend);
+
 /* What view, which has no such line, says on stderr when the last profile was left out. */
 void hp_trend_note_left_out(const struct hp_trend *trend);
 void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown);

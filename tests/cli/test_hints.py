@@ -76,6 +76,17 @@ def test_trend_keeps_every_dump_of_a_series_that_shrinks():
     expect(report["left_out"] is None and len(report["dumps"]) == 5, report)
 
 
+def test_trend_says_that_a_series_is_of_several_processes():
+    first = series("first", [10, 20, 30])
+    second = series("second", [10, 20, 30], start=START + 7)
+    for arguments in (["trend"], ["trend", "--json"], ["view", "--trend", "-o", "page.html"]):
+        said = lines_with(heapprof(*arguments, *first, *second).stderr, "of 2 processes")
+        expect(len(said) == 1, arguments, said)
+        expect(heapprof(*arguments, *first).stderr == "", arguments)
+    others = series("others", [10, 20, 30], version="made elsewhere") + series("else", [10, 20, 30], start=START + 7, version="x")
+    expect(heapprof("trend", *others).stderr == "", "files that do not say whose they are")
+
+
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
