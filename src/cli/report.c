@@ -282,7 +282,7 @@ static void sort_edges(struct hp_report *report) {
     report->edges = hp_alloc(0); /* so that the searches below add to no null pointer */
     return;
   }
-  qsort(report->edges, count, sizeof *report->edges, compare_edges);
+  if (count != 0) qsort(report->edges, count, sizeof *report->edges, compare_edges);
   for (size_t i = 0; i < count; i++) report->edges_by_callee[i] = (uint32_t)i;
   qsort_r(report->edges_by_callee, count, sizeof *report->edges_by_callee, compare_edges_by_callee, report->edges);
 }

@@ -94,7 +94,7 @@ void hp_serve_text_write(FILE *out, const struct hp_profile *profile) {
   struct order *order = hp_alloc(profile->sample_count * sizeof *order);
   for (size_t i = 0; i < profile->sample_count; i++)
     order[i] = (struct order){value_of(profile, i, columns.inuse_bytes), value_of(profile, i, columns.alloc_bytes), i};
-  qsort(order, profile->sample_count, sizeof *order, compare_order);
+  if (profile->sample_count != 0) qsort(order, profile->sample_count, sizeof *order, compare_order);
   fprintf(out, "heap profile: %" PRId64 ": %" PRId64 " [%" PRId64 ": %" PRId64 "] @ heapprofile\n",
           sum_of(profile, columns.inuse_objects), sum_of(profile, columns.inuse_bytes),
           sum_of(profile, columns.alloc_objects), sum_of(profile, columns.alloc_bytes));

@@ -241,9 +241,9 @@ static void fit_all(struct hp_trend *trend) {
     if (row->age_time_nanos < trend->dumps[m - 1].time_nanos) row->age_nanos = -1, row->age[0] = '\0';
     by_p[i] = &row->fit;
   }
-  qsort(by_p, trend->row_count, sizeof *by_p, compare_p);
+  if (trend->row_count != 0) qsort(by_p, trend->row_count, sizeof *by_p, compare_p);
   trend->tested = hp_trend_correct(by_p, trend->row_count);
-  qsort(trend->rows, trend->row_count, sizeof *trend->rows, compare_rows);
+  if (trend->row_count != 0) qsort(trend->rows, trend->row_count, sizeof *trend->rows, compare_rows);
   free(by_p);
   free(hours);
 }
