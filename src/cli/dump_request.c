@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,12 +122,34 @@ static void keep_new(const struct hp_out_list *before, struct hp_out_list *now, 
   }
 }
 
+/* Whether the folder of `template` (null: no such template, which counts as missing) is not there. The library makes none, so
+ * nothing would ever come. Not judged: a folder with a part to be filled in, and another root, whose links lead elsewhere here. */
+static bool lacks_folder(const struct dump *dump, const char *template) {
+  if (template == NULL) return true;
+  const char *name = strrchr(template, '/');
+  if (name == NULL || dump->process.root[0] != '\0') return false;
+  char *folder = hp_alloc((size_t)(name - template) + 2), *to = folder;
+  bool is_plain = true;
+  for (const char *from = template; from <= name && is_plain; from++) {
+    if (*from == '%') is_plain = *++from == '%';
+    *to++ = *from;
+  }
+  *to = '\0';
+  struct stat status;
+  bool is_missing = is_plain && stat(folder, &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
+  free(folder);
+  return is_missing;
+}
+
 /* Adds the new files to *files. */
 static int ask(struct dump *dump, int64_t seconds, struct hp_out_list *files, struct hp_error *error) {
   struct hp_out_list before = {0}, now = {0};
   set_templates(dump);
   if (dump->templates[0] == NULL && dump->templates[1] == NULL)
     return hp_error_set(error, "cannot tell where process %" PRId64 " writes its profiles", dump->process.pid);
+  if (lacks_folder(dump, dump->templates[0]) && lacks_folder(dump, dump->templates[1]))
+    return hp_error_set(error, "the folder where process %" PRId64 " should write its profile does not exist: %s",
+                        dump->process.pid, dump->templates[0] != NULL ? dump->templates[0] : dump->templates[1]);
   list(dump, &before);
   int result = 0;
   if (kill((pid_t)dump->process.pid, dump->signal) != 0)

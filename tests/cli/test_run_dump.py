@@ -348,9 +348,31 @@ def test_dump_of_a_stopped_process_times_out_and_says_so():
 
 def test_dump_of_a_process_that_cannot_write_says_where_it_should():
     folder = fresh("unwritable")
-    process = start(folder, HEAPPROF_OUT="/proc/self/no/%p.%n.pb.gz", HEAPPROF_LOG="off")
+    process = start(folder, HEAPPROF_OUT="/proc/%p.%n.pb.gz", HEAPPROF_LOG="off")
     try:
-        one_error(heapprof("dump", "-t", "1", str(process.pid)), "no profile of process %d at /proc/self/no/" % process.pid)
+        one_error(heapprof("dump", "-t", "1", str(process.pid)), "no profile of process %d at /proc/%%p" % process.pid)
+    finally:
+        stop(process)
+
+
+def test_dump_into_a_folder_that_is_not_there_is_said_without_waiting():
+    for name, out in (("nofolder", "gone/%p.%n.pb.gz"), ("no%folder", "gone/"), ("nofolder", "%%/a.pb.gz"), ("nofolder", "/no/such/%p.pb.gz")):
+        process = start(fresh(name), HEAPPROF_OUT=out, HEAPPROF_LOG="off")
+        try:
+            # 600 s: the harness waits 120
+            one_error(heapprof("dump", "-t", "600", str(process.pid)), "process %d should write its profile does not exist: " % process.pid)
+        finally:
+            stop(process)
+
+
+def test_dump_into_a_folder_named_by_the_template_is_not_refused():
+    folder = fresh("named")
+    process = start(folder, HEAPPROF_OUT="%p/x.%n.pb.gz", HEAPPROF_LOG="off")
+    try:
+        one_error(heapprof("dump", "-t", "1", str(process.pid)), "no profile of process")
+        os.mkdir(os.path.join(folder, str(process.pid)))
+        result = heapprof("dump", str(process.pid))
+        expect(result.returncode == 0 and os.path.exists(result.stdout.strip()), result.stderr)
     finally:
         stop(process)
 
