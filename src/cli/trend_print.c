@@ -103,6 +103,28 @@ static void print_row(FILE *out, const struct hp_trend *trend, const struct hp_v
   if (shown < row->frame_count) fprintf(out, "     < %u more (--stacks)\n", (unsigned)(row->frame_count - shown));
 }
 
+/* Stacks that grew from the first dump to the last, with too few samples to have an opinion. */
+static size_t count_unsure(const struct hp_trend *trend) {
+  size_t count = 0;
+  for (size_t i = 0; i < trend->row_count; i++) {
+    const struct hp_trend_row *row = &trend->rows[i];
+    count += !row->fit.is_tested && row->fit.slope > 0 &&
+             hp_trend_bytes(trend, row, trend->dump_count - 1) > hp_trend_bytes(trend, row, 0);
+  }
+  return count;
+}
+
+static void print_unsure(FILE *out, const struct hp_trend *trend) {
+  size_t count = suspect_count(trend) == 0 ? count_unsure(trend) : 0;
+  if (count == 0) return;
+  int64_t period = trend->dumps[trend->dump_count - 1].period;
+  const char *remedy = period > 64 * 1024 ? " or set HEAPPROF_SAMPLE_RATE=64k"
+                       : period > 1       ? " or lower HEAPPROF_SAMPLE_RATE"
+                                          : "";
+  fprintf(out, "%zu %s too few samples to tell: run longer%s\n", count,
+          count == 1 ? "stack grows but has" : "stacks grow but have", remedy);
+}
+
 void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown,
                     bool whole_stacks) {
   print_head(out, trend);
@@ -111,6 +133,7 @@ void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_vie
   if (shown < suspects) shown = suspects;
   for (size_t i = 0; i < shown; i++) print_row(out, trend, frames, &trend->rows[i], i + 1, whole_stacks);
   if (shown < trend->row_count) fprintf(out, "%zu more stacks (-n 0: all)\n", trend->row_count - shown);
+  print_unsure(out, trend);
 }
 
 static void print_json_stack(struct hp_json *json, const struct hp_trend *trend, const struct hp_view_frames *frames,

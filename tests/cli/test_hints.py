@@ -87,6 +87,18 @@ def test_trend_says_that_a_series_is_of_several_processes():
     expect(heapprof("trend", *others).stderr == "", "files that do not say whose they are")
 
 
+def test_trend_says_when_there_are_too_few_samples():
+    def hint(counts, **options):
+        return lines_with(heapprof("trend", *series("few", counts, **options)).stdout, "too few samples to tell")
+
+    few = [1, 2, 3, 4, 5]
+    expect(hint(few, period=524288) == ["1 stack grows but has too few samples to tell: run longer or set HEAPPROF_SAMPLE_RATE=64k"],
+           hint(few, period=524288))
+    expect(hint(few) == ["1 stack grows but has too few samples to tell: run longer"], hint(few))
+    expect(hint([5, 4, 3, 2, 1], period=524288) == [], "shrinks")
+    expect(hint([100 + 50 * i for i in range(12)]) == [], "a suspect")
+
+
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
