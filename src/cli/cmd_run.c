@@ -126,6 +126,7 @@ static void show_top(const char *path) {
     hp_report_free(&report);
     options.type = "alloc_space";
     status = hp_report_build(profile, &options, &report, &error);
+    if (status == 0 && report.total != 0) hp_note("nothing was in use at the end; shown: allocated. " HP_HINT_WHILE_IT_RUNS);
   }
   if (status == 0) {
     hp_table_print(stderr, &(struct hp_table){.profile = profile, .report = &report, .row_count_max = ROWS_SHOWN});

@@ -41,6 +41,17 @@ struct top {
   bool json;
 };
 
+/* A table without rows because the whole column is 0 looks like a fault: says what else there is to see. */
+static void note_empty(const struct hp_profile *profile, const struct hp_report *report) {
+  if (report->total != 0) return;
+  if (strncmp(report->type_name, "inuse_", strlen("inuse_")) != 0)
+    hp_note("the profile has nothing of %s", report->type_name);
+  else if (hp_profile_type_find(profile, "alloc_space") != HP_NONE)
+    hp_note("nothing is in use in this profile; what was allocated: -t alloc_space. " HP_HINT_WHILE_IT_RUNS);
+  else
+    hp_note("nothing is in use in this profile. " HP_HINT_WHILE_IT_RUNS);
+}
+
 static int show(const struct top *top, char *const *paths, size_t path_count) {
   struct hp_error error;
   struct hp_profile *profile;
@@ -57,10 +68,12 @@ static int show(const struct top *top, char *const *paths, size_t path_count) {
                              .row_count_max = (size_t)top->count,
                              .by_line = top->report.by_line,
                              .tree = top->report.edges};
-    if (top->json)
+    if (top->json) {
       hp_table_json(stdout, "top", &table);
-    else
+    } else {
       hp_table_print(stdout, &table);
+      note_empty(profile, &report);
+    }
     hp_report_free(&report);
   }
   hp_profile_free(profile);

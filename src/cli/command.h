@@ -29,6 +29,9 @@ int hp_cmd_view(int argc, char **argv);
 int hp_cmd_trend(int argc, char **argv);
 int hp_cmd_serve(int argc, char **argv);
 
+/* What to do when the profile at hand holds nothing in use. */
+#define HP_HINT_WHILE_IT_RUNS "For what grows take profiles while it runs: --period, heapprof dump"
+
 /* Lines of help and entries of getopt's table that the commands about stacks have alike. */
 #define HP_HELP_STACKS                                                               \
   "  -f, --focus=ERE    only stacks with a function, file or library that matches\n" \

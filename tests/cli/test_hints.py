@@ -15,7 +15,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "web"))
-from profile_maker import Maker  # noqa: E402
+from profile_maker import FOUR, Maker  # noqa: E402
 
 HEAPPROF, LIBRARY, WORK = (os.path.abspath(path) for path in sys.argv[1:4])
 START = 1_790_000_000_000_000_000
@@ -85,6 +85,39 @@ def test_trend_says_that_a_series_is_of_several_processes():
         expect(heapprof(*arguments, *first).stderr == "", arguments)
     others = series("others", [10, 20, 30], version="made elsewhere") + series("else", [10, 20, 30], start=START + 7, version="x")
     expect(heapprof("trend", *others).stderr == "", "files that do not say whose they are")
+
+
+def test_top_of_nothing_says_what_else_there_is():
+    def top(*arguments):
+        return heapprof("top", *arguments).stderr
+
+    maker = Maker()
+    maker.add(LEAK, [7, 7000, 0, 0])
+    maker.write(os.path.join(WORK, "none.pb.gz"))
+    expect(lines_with(top("none.pb.gz"), "nothing is in use") and "-t alloc_space" in top("none.pb.gz"), top("none.pb.gz"))
+    expect(top("none.pb.gz").count("\n") == 1, top("none.pb.gz"))
+    expect(top("none.pb.gz", "-t", "alloc_space") == "", "what is there")
+    expect(top("none.pb.gz", "--json") == "", "JSON")
+    maker = Maker(types=FOUR[2:])
+    maker.add(LEAK, [0, 0])
+    maker.write(os.path.join(WORK, "heap.pb.gz"))
+    expect("nothing is in use" in top("heap.pb.gz") and "alloc_space" not in top("heap.pb.gz"), top("heap.pb.gz"))
+    maker = Maker(types=FOUR[:2])
+    maker.add(LEAK, [0, 0])
+    maker.write(os.path.join(WORK, "alloc.pb.gz"))
+    expect("nothing of alloc_space" in top("alloc.pb.gz"), top("alloc.pb.gz"))
+    expect(top(profile("some.pb.gz", 1, 1)) == "", "a full table")
+
+
+def test_run_says_that_it_shows_what_was_allocated():
+    program = os.path.join(WORK, "frees")
+    with open(program + ".c", "w") as source:
+        source.write("#include <stdlib.h>\nstatic void *volatile p;\n"
+                     "int main(int argc, char **argv) { p = malloc(100000); if (argc == 1) free(p); (void)argv; return 0; }\n")
+    subprocess.run(["gcc", "-O1", program + ".c", "-o", program], check=True)
+    frees, keeps = (heapprof("run", "--library", LIBRARY, "--sample-rate=1", "--", program, *more).stderr for more in ([], ["keep"]))
+    expect(len(lines_with(frees, "nothing was in use at the end; shown: allocated.")) == 1 and "alloc_space" in frees, frees)
+    expect("nothing was in use" not in keeps, keeps)
 
 
 def test_trend_says_when_there_are_too_few_samples():
