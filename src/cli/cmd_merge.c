@@ -36,8 +36,12 @@ int hp_cmd_merge(int argc, char **argv) {
   if (output == NULL) return hp_usage("merge", "-o OUT is missing");
   struct hp_error error;
   struct hp_profile *sum;
-  if (hp_merge_files(argv + optind, (size_t)(argc - optind), &sum, &error) != 0) return hp_fail(&error);
-  int result = hp_profile_write(output, sum, &error);
+  struct hp_origins origins = {0};
+  int result = hp_merge_files(argv + optind, (size_t)(argc - optind), &origins, &sum, &error);
+  if (result == 0) hp_origins_note_sum(&origins);
+  hp_origins_free(&origins);
+  if (result != 0) return hp_fail(&error);
+  result = hp_profile_write(output, sum, &error);
   hp_profile_free(sum);
   return result == 0 ? 0 : hp_fail(&error);
 }

@@ -55,8 +55,11 @@ static void note_empty(const struct hp_profile *profile, const struct hp_report 
 static int show(const struct top *top, char *const *paths, size_t path_count) {
   struct hp_error error;
   struct hp_profile *profile;
-  if (hp_merge_files(paths, path_count, &profile, &error) != 0) return hp_fail(&error);
-  int status = 0;
+  struct hp_origins origins = {0};
+  int status = hp_merge_files(paths, path_count, &origins, &profile, &error);
+  if (status == 0) hp_origins_note_sum(&origins);
+  hp_origins_free(&origins);
+  if (status != 0) return hp_fail(&error);
   struct hp_report report;
   hp_symbolize_for_report(profile, &top->symbolize, top->report.by_line);
   hp_profile_drop_frames(profile);

@@ -344,7 +344,8 @@ struct hp_profile *hp_merge_finish(struct hp_merge *merge) {
   return sum;
 }
 
-int hp_merge_files(char *const *paths, size_t count, struct hp_profile **out, struct hp_error *error) {
+int hp_merge_files(char *const *paths, size_t count, struct hp_origins *origins, struct hp_profile **out,
+                   struct hp_error *error) {
   if (count == 1) return hp_profile_read(paths[0], out, error);
   struct hp_merge *merge = hp_merge_new();
   int result = 0;
@@ -352,6 +353,7 @@ int hp_merge_files(char *const *paths, size_t count, struct hp_profile **out, st
     struct hp_profile *profile;
     result = hp_profile_read(paths[i], &profile, error);
     if (result != 0) break;
+    hp_origins_add(origins, profile, paths[i]);
     result = hp_merge_add(merge, profile, paths[i], 1, error);
     hp_profile_free(profile);
   }

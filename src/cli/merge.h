@@ -10,6 +10,7 @@
 
 #include "cli_error.h"
 #include "profile_model.h"
+#include "profile_origin.h"
 
 struct hp_merge;
 
@@ -25,7 +26,9 @@ int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const
  * the sum (of a difference: the span between the two), the period the largest, comments those that all share plus what differs. */
 struct hp_profile *hp_merge_finish(struct hp_merge *merge);
 
-/* Reads the files one after the other and sums them up; one file is just read. "-" is stdin. */
-int hp_merge_files(char *const *paths, size_t count, struct hp_profile **out, struct hp_error *error);
+/* Reads the files one after the other and sums them up; one file is just read. "-" is stdin. `origins` (all zero)
+ * says then which are of one process, when there are several; the caller frees it, also after a failure. */
+int hp_merge_files(char *const *paths, size_t count, struct hp_origins *origins, struct hp_profile **out,
+                   struct hp_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_error.h"
 #include "cli_memory.h"
 
 static bool has_comment(const struct hp_profile *profile, const char *start) {
@@ -49,6 +50,15 @@ uint32_t hp_origins_add(struct hp_origins *origins, const struct hp_profile *pro
     origin->last_path = path;
   }
   return index;
+}
+
+void hp_origins_note_sum(const struct hp_origins *origins) {
+  const struct hp_origin *most = NULL;
+  for (size_t i = 0; i < origins->count; i++)
+    if (most == NULL || origins->list[i].profile_count > most->profile_count) most = &origins->list[i];
+  if (most != NULL && most->profile_count > 1)
+    hp_note("%zu profiles of one process were summed: its blocks are counted up to %zu times; its last alone is %s",
+            most->profile_count, most->profile_count, most->last_path);
 }
 
 void hp_origins_free(struct hp_origins *origins) {

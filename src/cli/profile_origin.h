@@ -26,6 +26,11 @@ struct hp_origins { /* all zero: none yet */
 
 /* The index in list[] of the process of `profile`, counted there; HP_NONE: the file does not say. */
 uint32_t hp_origins_add(struct hp_origins *origins, const struct hp_profile *profile, const char *path);
+
+/* A line on stderr for a sum that has a process more than once: its columns all count from its start, so the same blocks are
+ * in it several times. */
+void hp_origins_note_sum(const struct hp_origins *origins);
+
 void hp_origins_free(struct hp_origins *origins);
 
 #endif

@@ -87,6 +87,22 @@ def test_trend_says_that_a_series_is_of_several_processes():
     expect(heapprof("trend", *others).stderr == "", "files that do not say whose they are")
 
 
+def test_top_says_that_it_summed_one_process_with_itself():
+    files = series("one", [10, 20, 30])
+    said = heapprof("top", files[2], files[0], files[1]).stderr
+    expect(said.count("\n") == 1 and "3 profiles of one process were summed" in said and said.rstrip().endswith(files[2]), said)
+    expect(heapprof("top", files[2]).stderr == "", "one file")
+    other = profile("other.pb.gz", 1, 10, start=START + 7)
+    expect(heapprof("top", files[2], other).stderr == "", "two processes")
+    said = heapprof("top", files[1], other, files[2]).stderr
+    expect("2 profiles of one process were summed" in said and files[2] in said, said)
+    expect(heapprof("top", *series("unknown", [10, 20], version="made elsewhere")).stderr == "", "files that do not say whose they are")
+    said = heapprof("merge", "-o", "sum.pb.gz", *files).stderr
+    expect("3 profiles of one process were summed" in said, said)
+    expect(heapprof("merge", "-o", "sum.pb.gz", other, files[0]).stderr == "", "merge of two processes")
+    expect(heapprof("top", "sum.pb.gz", "sum.pb.gz").stderr == "", "sums")
+
+
 def test_top_of_nothing_says_what_else_there_is():
     def top(*arguments):
         return heapprof("top", *arguments).stderr
