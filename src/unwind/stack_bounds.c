@@ -63,28 +63,32 @@ static bool is_stack_block(const uintptr_t *at, uintptr_t tp) {
          block + size - tp <= HP_STACK_DESCRIPTOR_GAP_MAX;
 }
 
+enum descriptor_answer { DESCRIPTOR_HAS_NONE, DESCRIPTOR_HAS_ANOTHER, DESCRIPTOR_HAS_STACK };
+
 /* The stack block of a pthread, from glibc's thread descriptor: it is found by its content, because its place differs from
- * version to version; the main thread's descriptor has address 0 there. The descriptor is the thread's own memory. */
-static bool find_descriptor_stack(struct hp_stack_range *out) {
+ * version to version; the main thread's descriptor has address 0 there. Other words may look like one by chance (a pointer
+ * just below the descriptor and a small number), in the main thread's too: it must hold sp. The descriptor is the thread's own
+ * memory. */
+static enum descriptor_answer find_descriptor_stack(uintptr_t sp, struct hp_stack_range *out) {
   uintptr_t tp = hp_arch_thread_pointer();
-  const uintptr_t *block = NULL;
   int32_t known = hp_load_relaxed(&descriptor_offset);
-  if (known != 0 && is_stack_block((const uintptr_t *)(tp + (uintptr_t)(intptr_t)known), tp)) {
-    block = (const uintptr_t *)(tp + (uintptr_t)(intptr_t)known);
-  } else if (known == 0) {
-    const uintptr_t *end = (const uintptr_t *)(tp + HP_DESCRIPTOR_AFTER_BYTES) - 2;
-    for (const uintptr_t *at = (const uintptr_t *)(tp - HP_DESCRIPTOR_BEFORE_BYTES); at < end; at++) {
-      if ((uintptr_t)at != tp && is_stack_block(at, tp)) {
-        block = at;
-        hp_store_relaxed(&descriptor_offset, (int32_t)((uintptr_t)at - tp));
-        break;
-      }
-    }
+  const uintptr_t *first = (const uintptr_t *)(tp - HP_DESCRIPTOR_BEFORE_BYTES);
+  const uintptr_t *end = (const uintptr_t *)(tp + HP_DESCRIPTOR_AFTER_BYTES) - 2;
+  if (known != 0) {
+    first = (const uintptr_t *)(tp + (uintptr_t)(intptr_t)known);
+    end = first + 1;
   }
-  if (block == NULL) return false;
-  /* Up to the descriptor: frames of the thread lie below it. */
-  *out = (struct hp_stack_range){.lo = block[0], .hi = tp - HP_DESCRIPTOR_BEFORE_BYTES};
-  return true;
+  enum descriptor_answer answer = DESCRIPTOR_HAS_NONE;
+  for (const uintptr_t *at = first; at < end; at++) {
+    if ((uintptr_t)at == tp || !is_stack_block(at, tp)) continue;
+    answer = DESCRIPTOR_HAS_ANOTHER;
+    if (sp < at[0] || sp >= tp) continue;
+    hp_store_relaxed(&descriptor_offset, (int32_t)((uintptr_t)at - tp));
+    /* Up to the descriptor: frames of the thread lie below it. */
+    *out = (struct hp_stack_range){.lo = at[0], .hi = tp - HP_DESCRIPTOR_BEFORE_BYTES};
+    return DESCRIPTOR_HAS_STACK;
+  }
+  return answer;
 }
 
 /* Is sp on the main thread's stack? Then every page from sp's up to what is known, or to the end, can be read: the kernel
@@ -113,9 +117,19 @@ static bool is_inside(const struct hp_stack_own *own, uintptr_t sp) {
   return sp - own->range.lo < own->range.hi - own->range.lo;
 }
 
+/* A thread whose first walks begin on a stack made elsewhere is asked again. */
+static void learn_kind(uintptr_t sp, struct hp_stack_own *own) {
+  enum descriptor_answer answer = find_descriptor_stack(sp, &own->range);
+  if (answer == DESCRIPTOR_HAS_STACK) {
+    own->kind = HP_STACK_PTHREAD;
+  } else if (answer == DESCRIPTOR_HAS_NONE || learn_main_stack(sp, own)) {
+    own->kind = HP_STACK_MAIN;
+  }
+}
+
 /* Is this place, where a frame of the thread is or is said to be, on its own stack? */
 static bool is_own(uintptr_t sp, struct hp_stack_own *own) {
-  if (own->kind == HP_STACK_UNKNOWN) own->kind = find_descriptor_stack(&own->range) ? HP_STACK_PTHREAD : HP_STACK_MAIN;
+  if (own->kind == HP_STACK_UNKNOWN) learn_kind(sp, own);
   return is_inside(own, sp) || (own->kind == HP_STACK_MAIN && learn_main_stack(sp, own));
 }
 
