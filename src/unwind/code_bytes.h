@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * code_bytes.h - looks at the instructions around an address, when they can be read. Async-signal-safe; a system call or
- * two. */
+ * two the first time, then the answer is remembered. So an address of generated code that has become other code may pass for
+ * what it was: the frame is told wrong, but nothing is read that is not there. */
 #ifndef HP_CODE_BYTES_H
 #define HP_CODE_BYTES_H
 
