@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 
+from claims import expect, fresh_folder, run_all
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "web"))
 from profile_maker import FOUR, Maker  # noqa: E402
@@ -21,15 +23,6 @@ HEAPPROF, LIBRARY, WORK = (os.path.abspath(path) for path in sys.argv[1:4])
 START = 1_790_000_000_000_000_000
 MINUTE = 60_000_000_000
 LEAK = [("main", "/bin/app"), ("leak", "/bin/app")]
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
 
 
 def heapprof(*arguments, **options):
@@ -149,18 +142,10 @@ def test_trend_says_when_there_are_too_few_samples():
 
 
 def main():
+    fresh_folder(WORK)
+    status = run_all(globals())
     shutil.rmtree(WORK, ignore_errors=True)
-    os.makedirs(WORK)
-    bad = 0
-    for name, test in sorted((n, t) for n, t in globals().items() if n.startswith("test_")):
-        try:
-            test()
-            print("%s: ok" % name)
-        except Failure as failure:
-            bad += 1
-            print("%s: %s" % (name, failure))
-    shutil.rmtree(WORK, ignore_errors=True)
-    return 1 if bad else 0
+    return status
 
 
 if __name__ == "__main__":

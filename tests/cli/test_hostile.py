@@ -17,6 +17,8 @@ import shutil
 import subprocess
 import sys
 
+from claims import expect, fresh_folder, run_all
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "web"))
 from profile_maker import Maker, chunk, number, packed  # noqa: E402
@@ -24,15 +26,6 @@ from profile_maker import Maker, chunk, number, packed  # noqa: E402
 HEAPPROF, LIBRARY, WORK = (os.path.abspath(path) for path in sys.argv[1:4])
 SEEDS = os.path.join(HERE, "..", "fuzz", "seeds")
 VERBS = ["run", "dump", "top", "diff", "merge", "symbolize", "view", "trend", "serve"]
-
-
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
 
 
 def heapprof(*arguments, **options):
@@ -316,18 +309,10 @@ def test_profiles_of_others():
 
 
 def main():
+    fresh_folder(WORK)
+    status = run_all(globals())
     shutil.rmtree(WORK, ignore_errors=True)
-    os.makedirs(WORK)
-    bad = 0
-    for name, test in sorted((n, t) for n, t in globals().items() if n.startswith("test_")):
-        try:
-            test()
-            print("%s: ok" % name)
-        except Failure as failure:
-            bad += 1
-            print("%s: %s" % (name, failure))
-    shutil.rmtree(WORK, ignore_errors=True)
-    return 1 if bad else 0
+    return status
 
 
 if __name__ == "__main__":

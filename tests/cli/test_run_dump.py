@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+from claims import Failure, expect, fresh_folder, run_all
+
 HEAPPROF, LIBRARY, WORK = sys.argv[1:4]
 
 PROGRAM = r"""
@@ -46,15 +48,6 @@ int main(int argc, char **argv) {
 """
 
 
-class Failure(Exception):
-    pass
-
-
-def expect(condition, *what):
-    if not condition:
-        raise Failure(" ".join(str(w) for w in what))
-
-
 def heapprof(*arguments, **options):
     return subprocess.run([HEAPPROF, *arguments], capture_output=True, text=True, timeout=120, **options)
 
@@ -64,10 +57,7 @@ def run(*arguments, options=(), **more):
 
 
 def fresh(name):
-    folder = os.path.join(WORK, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    return folder
+    return fresh_folder(os.path.join(WORK, name))
 
 
 def start(folder, *arguments, prefix=(), library=LIBRARY, **environment):
@@ -435,25 +425,14 @@ def test_dump_into_other_namespaces_prints_the_path_as_seen_from_here():
 
 def main():
     global PROG
-    shutil.rmtree(WORK, ignore_errors=True)
-    os.makedirs(WORK)
+    fresh_folder(WORK)
     for name in ("HEAPPROF_OUT", "LD_PRELOAD", "HEAPPROF_SIGNAL"):
         os.environ.pop(name, None)
     PROG = os.path.join(WORK, "program")
     with open(PROG + ".c", "w") as source:
         source.write(PROGRAM)
     subprocess.run(["gcc", "-g", "-O1", PROG + ".c", "-o", PROG, "-pthread"], check=True)
-    failed = 0
-    for name, test in sorted(globals().items()):
-        if not name.startswith("test_") or (len(sys.argv) > 4 and sys.argv[4] not in name):
-            continue
-        try:
-            outcome = test() or "ok"
-        except (Failure, subprocess.TimeoutExpired, AttributeError, OSError, IndexError) as failure:
-            outcome = "FAILED: %r" % failure
-            failed += 1
-        print("%-75s %s" % (name, outcome), flush=True)
-    return 1 if failed else 0
+    return run_all(globals(), sys.argv[4] if len(sys.argv) > 4 else "")
 
 
 PROG = ""
