@@ -143,11 +143,14 @@ static int start(struct hp_file_sink *sink, int fd) {
   return 0;
 }
 
+static bool look_at(const char *path, int flags, struct stat *out) {
+  return hp_syscall4(SYS_newfstatat, AT_FDCWD, path, out, flags) == 0;
+}
+
 /* Does the path mean this very file? */
 static bool is_name_of(const char *path, uint64_t device, uint64_t inode) {
   struct stat stat;
-  return hp_syscall4(SYS_newfstatat, AT_FDCWD, path, &stat, AT_SYMLINK_NOFOLLOW) == 0 && stat.st_dev == device &&
-         stat.st_ino == inode;
+  return look_at(path, AT_SYMLINK_NOFOLLOW, &stat) && stat.st_dev == device && stat.st_ino == inode;
 }
 
 static int lock_file(int fd) { return (int)hp_syscall2(SYS_flock, fd, LOCK_EX | LOCK_NB); }
@@ -188,10 +191,6 @@ static int open_temporary(struct hp_file_sink *sink) {
     }
   }
   return try_names(sink, open_named);
-}
-
-static bool look_at(const char *path, int flags, struct stat *out) {
-  return hp_syscall4(SYS_newfstatat, AT_FDCWD, path, out, flags) == 0;
 }
 
 /* What has the final name now may be given up for ours, if it is a file or a link to one (or to nothing). A device, a pipe or a
