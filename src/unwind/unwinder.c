@@ -121,16 +121,14 @@ HP_READS_STACK static inline __attribute__((always_inline)) size_t walk_stack(st
   for (;;) {
     if (mode == WALK_REUSING) {
       while (at->sp < sp) at++;
-      if (at->sp == sp && at->key == key) {
-        const uintptr_t *before = out;
-        if (take_rest(record, (uint32_t)(at - record->frames), fp, &out, end)) {
-          walk->flags |= HP_UNWIND_HAS_TAIL;
-          rest = (size_t)(out - before);
-          break;
-        }
+      bool is_met = at->sp == sp && at->key == key;
+      const uintptr_t *before = out;
+      if (is_met && take_rest(record, (uint32_t)(at - record->frames), fp, &out, end)) {
+        walk->flags |= HP_UNWIND_HAS_TAIL;
+        rest = (size_t)(out - before);
+        break;
       }
-      if (at->sp == sp && at->key == key && at->fp == fp) {
-        const uintptr_t *before = out;
+      if (is_met && at->fp == fp) {
         out = take_stretch(&at, out, end);
         copied += (size_t)(out - before);
         if (HP_LIKELY(at->is_end && out != end)) {
