@@ -34,13 +34,17 @@ static void grow(struct hp_id_map *map) {
 
 bool hp_id_map_add(struct hp_id_map *map, uint64_t id, uint32_t index) {
   if (hp_id_map_find(map, id) != UINT32_MAX) return false;
+  if (index == map->in_order && id == (uint64_t)index + 1) {
+    map->in_order++;
+    return true;
+  }
   if ((map->used + 1) * 2 > map->slot_count) grow(map);
   put(map, id, index + 1);
   map->used++;
   return true;
 }
 
-uint32_t hp_id_map_find(const struct hp_id_map *map, uint64_t id) {
+uint32_t hp_id_map_find_hashed(const struct hp_id_map *map, uint64_t id) {
   if (map->slot_count == 0) return UINT32_MAX;
   for (size_t slot = first_slot(map, id); map->slots[slot].index_plus_one != 0; slot = (slot + 1) & (map->slot_count - 1))
     if (map->slots[slot].id == id) return map->slots[slot].index_plus_one - 1;

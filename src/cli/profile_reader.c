@@ -40,9 +40,10 @@ struct run_arena {
   } * block;
 };
 
-/* A growing array of 64-bit ids. */
+/* A growing array of ids: of 32 bits as long as none needs more, which is nearly always; these lists are the most there is to hold. */
 struct id_list {
-  uint64_t *ids;
+  uint32_t *narrow; /* null once wide is there */
+  uint64_t *wide;
   size_t count, capacity;
 };
 
@@ -101,9 +102,38 @@ static void run_reset(struct run_arena *arena, bool all) {
   arena->block = kept;
 }
 
-static void id_list_append(struct id_list *list, uint64_t id) {
-  hp_array_reserve(&list->ids, &list->capacity, list->count + 1, sizeof *list->ids);
-  list->ids[list->count++] = id;
+static void id_list_widen(struct id_list *list) {
+  list->wide = hp_realloc(NULL, list->capacity, sizeof *list->wide);
+  for (size_t i = 0; i < list->count; i++) list->wide[i] = list->narrow[i];
+  free(list->narrow);
+  list->narrow = NULL;
+}
+
+static void id_list_append(struct id_list *list, const uint64_t *ids, size_t count) {
+  uint64_t widest = 0;
+  for (size_t i = 0; i < count; i++) widest |= ids[i];
+  if (list->wide == NULL && widest > UINT32_MAX) id_list_widen(list);
+  if (list->wide != NULL) {
+    hp_array_reserve(&list->wide, &list->capacity, list->count + count, sizeof *list->wide);
+    for (size_t i = 0; i < count; i++) list->wide[list->count + i] = ids[i];
+  } else {
+    hp_array_reserve(&list->narrow, &list->capacity, list->count + count, sizeof *list->narrow);
+    for (size_t i = 0; i < count; i++) list->narrow[list->count + i] = (uint32_t)ids[i];
+  }
+  list->count += count;
+}
+
+static uint64_t id_list_get(const struct id_list *list, size_t index) {
+  return list->wide != NULL ? list->wide[index] : list->narrow[index];
+}
+
+static size_t id_list_memory_bytes(const struct id_list *list) {
+  return list->capacity * (list->wide != NULL ? sizeof *list->wide : sizeof *list->narrow);
+}
+
+static void id_list_free(struct id_list *list) {
+  free(list->narrow);
+  free(list->wide);
 }
 
 static int fail_malformed(struct reader *reader, const char *what) {
@@ -123,7 +153,7 @@ static int take_samples(struct reader *reader, const Perftools__Profiles__Profil
     uint32_t index = hp_profile_append_sample(profile, NULL, 0, sample->value);
     profile->samples[index].first_location = (uint32_t)reader->stacks.count;
     profile->samples[index].location_count = (uint32_t)sample->n_location_id;
-    for (size_t l = 0; l < sample->n_location_id; l++) id_list_append(&reader->stacks, sample->location_id[l]);
+    id_list_append(&reader->stacks, sample->location_id, sample->n_location_id);
     if (reader->stacks.count > HP_MODEL_COUNT_MAX) return fail_malformed(reader, "its stacks have too many frames");
     for (size_t l = 0; l < sample->n_label; l++) {
       const Perftools__Profiles__Label *label = sample->label[l];
@@ -160,11 +190,11 @@ static int take_locations(struct reader *reader, const Perftools__Profiles__Prof
     uint32_t index =
         hp_profile_append_location(profile, &(struct hp_location){location->address, HP_NONE, (uint32_t)profile->line_count,
                                                                   (uint32_t)location->n_line, location->is_folded});
-    id_list_append(&reader->location_mappings, location->mapping_id);
+    id_list_append(&reader->location_mappings, &location->mapping_id, 1);
     for (size_t l = 0; l < location->n_line; l++) {
       const Perftools__Profiles__Line *line = location->line[l];
       hp_profile_append_line(profile, &(struct hp_line){HP_NONE, line->line, line->column});
-      id_list_append(&reader->line_functions, line->function_id);
+      id_list_append(&reader->line_functions, &line->function_id, 1);
     }
     if (take_id(reader, &reader->locations, location->id, index, "location") != 0) return -1;
   }
@@ -219,11 +249,11 @@ static void take_scalars(struct reader *reader, const Perftools__Profiles__Profi
 }
 
 static int check_memory(struct reader *reader) {
-  size_t held =
-      hp_profile_memory_bytes(reader->profile) + hp_id_map_memory_bytes(&reader->locations) +
-      hp_id_map_memory_bytes(&reader->functions) + hp_id_map_memory_bytes(&reader->mappings) +
-      (reader->stacks.capacity + reader->location_mappings.capacity + reader->line_functions.capacity) * sizeof(uint64_t) +
-      reader->types_capacity * sizeof *reader->types + reader->comments_capacity * sizeof *reader->comments;
+  size_t held = hp_profile_memory_bytes(reader->profile) + hp_id_map_memory_bytes(&reader->locations) +
+                hp_id_map_memory_bytes(&reader->functions) + hp_id_map_memory_bytes(&reader->mappings) +
+                id_list_memory_bytes(&reader->stacks) + id_list_memory_bytes(&reader->location_mappings) +
+                id_list_memory_bytes(&reader->line_functions) + reader->types_capacity * sizeof *reader->types +
+                reader->comments_capacity * sizeof *reader->comments;
   if (held <= limit_bytes) return 0;
   char limit[HP_UNITS_MAX];
   return hp_error_set(reader->error, "%s: takes more than %s of memory (HEAPPROF_READ_LIMIT raises the limit)", reader->name,
@@ -363,11 +393,11 @@ static int resolve_locations(struct reader *reader) {
   struct hp_profile *profile = reader->profile;
   for (size_t i = 0; i < profile->location_count; i++) {
     struct hp_location *location = &profile->locations[i];
-    uint64_t id = reader->location_mappings.ids[i];
+    uint64_t id = id_list_get(&reader->location_mappings, i);
     if (id != 0 && (location->mapping = hp_id_map_find(&reader->mappings, id)) == HP_NONE)
       return fail_unresolved(reader, "location", i, "mapping", id);
     for (uint32_t l = location->first_line; l < location->first_line + location->line_count; l++) {
-      id = reader->line_functions.ids[l];
+      id = id_list_get(&reader->line_functions, l);
       if (id != 0 && (profile->lines[l].function = hp_id_map_find(&reader->functions, id)) == HP_NONE)
         return fail_unresolved(reader, "location", i, "function", id);
     }
@@ -375,16 +405,20 @@ static int resolve_locations(struct reader *reader) {
   return 0;
 }
 
+/* In place where the ids are as narrow as the indices. */
 static int resolve_stacks(struct reader *reader) {
   struct hp_profile *profile = reader->profile;
-  profile->stack_locations = hp_alloc(reader->stacks.count * sizeof *profile->stack_locations);
-  profile->stack_location_count = reader->stacks.count;
+  struct id_list *ids = &reader->stacks;
+  uint32_t *indices = ids->wide == NULL ? ids->narrow : hp_realloc(NULL, ids->count, sizeof *indices);
+  profile->stack_locations = indices;
+  profile->stack_location_count = ids->count;
+  ids->narrow = NULL;
   for (size_t i = 0; i < profile->sample_count; i++) {
     const struct hp_sample *sample = &profile->samples[i];
     for (uint32_t l = sample->first_location; l < sample->first_location + sample->location_count; l++) {
-      uint32_t index = hp_id_map_find(&reader->locations, reader->stacks.ids[l]);
-      if (index == HP_NONE) return fail_unresolved(reader, "sample", i, "location", reader->stacks.ids[l]);
-      profile->stack_locations[l] = index;
+      uint64_t id = ids->wide == NULL ? indices[l] : ids->wide[l];
+      indices[l] = hp_id_map_find(&reader->locations, id);
+      if (indices[l] == HP_NONE) return fail_unresolved(reader, "sample", i, "location", id);
     }
   }
   return 0;
@@ -411,9 +445,9 @@ static int read_source(struct hp_byte_source *source, struct hp_profile **out, s
   int result = read_fields(&reader, source);
   if (result == 0) result = resolve(&reader);
   run_reset(&reader.arena, true);
-  free(reader.stacks.ids);
-  free(reader.location_mappings.ids);
-  free(reader.line_functions.ids);
+  id_list_free(&reader.stacks);
+  id_list_free(&reader.location_mappings);
+  id_list_free(&reader.line_functions);
   free(reader.types);
   free(reader.comments);
   hp_id_map_free(&reader.mappings);

@@ -42,6 +42,7 @@ static const char deleted_suffix[] = " (deleted)";
 
 /* The source name of a linker name, both as strings of the profile. */
 static uint32_t demangled(struct run *run, uint32_t system_name) {
+  if (hp_profile_text(run->profile, system_name)[0] != '_') return system_name; /* most names are in no need of it */
   uint32_t known = hp_id_map_find(&run->demangled, system_name);
   if (known != HP_NONE) return known;
   char *name = hp_demangle(hp_profile_text(run->profile, system_name));

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "command.h"
+#include "id_map.h"
 #include "jit_names.h"
 #include "name_demangle.h"
 #include "out_template.h"
@@ -273,6 +274,28 @@ static void test_jit_names_come_from_perf_maps_and_jitdump(void **unused) {
   hp_jit_names_free(names);
 }
 
+static void test_ids_in_order_and_any_others_are_found_again(void **unused) {
+  (void)unused;
+  struct hp_id_map map = {0};
+  assert_int_equal(hp_id_map_find(&map, 0), UINT32_MAX);
+  assert_int_equal(hp_id_map_find(&map, 1), UINT32_MAX);
+  const uint64_t ids[] = {1, 2, 7, 4, 3, UINT64_MAX, 0};
+  for (uint32_t i = 0; i < 7; i++) assert_true(hp_id_map_add(&map, ids[i], i));
+  assert_int_equal(map.in_order, 2);
+  for (uint32_t i = 0; i < 7; i++) {
+    assert_int_equal(hp_id_map_find(&map, ids[i]), i);
+    assert_false(hp_id_map_add(&map, ids[i], 99));
+  }
+  assert_int_equal(hp_id_map_find(&map, 5), UINT32_MAX);
+  assert_int_equal(hp_id_map_memory_bytes(&map) != 0, 1);
+  hp_id_map_free(&map);
+  for (uint32_t i = 0; i < 1000; i++) assert_true(hp_id_map_add(&map, i + 1, i));
+  assert_int_equal(hp_id_map_memory_bytes(&map), 0);
+  assert_int_equal(hp_id_map_find(&map, 1000), 999);
+  assert_int_equal(hp_id_map_find(&map, 1001), UINT32_MAX);
+  hp_id_map_free(&map);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_get_the_unit_people_read),
@@ -287,6 +310,7 @@ int main(void) {
       cmocka_unit_test(test_signals_are_known_by_name_and_number),
       cmocka_unit_test(test_sizes_take_binary_suffixes_and_nothing_else),
       cmocka_unit_test(test_jit_names_come_from_perf_maps_and_jitdump),
+      cmocka_unit_test(test_ids_in_order_and_any_others_are_found_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -369,6 +369,25 @@ static void test_a_decompression_bomb_stops_at_the_limit(void **unused) {
   deflateEnd(&out);
 }
 
+/* A stack of narrow ids, then one with an id of 34 bits; the locations are 1 (in order), 7, and that one. */
+static void test_ids_may_be_of_any_size_and_order(void **unused) {
+  (void)unused;
+  static const char file[] =
+      "\x0a\x00\x32\x00"
+      "\x12\x07\x0a\x02\x01\x07\x12\x01\x05"
+      "\x12\x0b\x0a\x06\x83\x80\x80\x80\x20\x01\x12\x01\x06"
+      "\x22\x04\x08\x01\x18\x10"
+      "\x22\x04\x08\x07\x18\x11"
+      "\x22\x08\x08\x83\x80\x80\x80\x20\x18\x12";
+  struct hp_profile *p;
+  assert_int_equal(hp_profile_read_memory("wide", file, sizeof file - 1, &p, NULL), 0);
+  const uint64_t addresses[] = {0x10, 0x11, 0x12, 0x10};
+  assert_int_equal(p->stack_location_count, 4);
+  for (size_t i = 0; i < 4; i++) assert_int_equal(p->locations[p->stack_locations[i]].address, addresses[i]);
+  hp_profile_free(p);
+  expect_error(file, sizeof file - 1 - 10, "location 8589934595");
+}
+
 static void test_a_million_equal_strings_read_and_intern_fast(void **unused) {
   (void)unused;
   struct hp_profile *p = hp_profile_new();
@@ -417,6 +436,7 @@ int main(void) {
       cmocka_unit_test(test_a_file_cut_anywhere_is_an_error_or_a_profile_never_a_crash),
       cmocka_unit_test(test_several_gzip_members_are_one_profile),
       cmocka_unit_test(test_a_decompression_bomb_stops_at_the_limit),
+      cmocka_unit_test(test_ids_may_be_of_any_size_and_order),
       cmocka_unit_test(test_a_million_equal_strings_read_and_intern_fast),
       cmocka_unit_test(test_a_failed_write_leaves_no_file),
   };
