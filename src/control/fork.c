@@ -8,9 +8,11 @@
 #include "dump.h"
 #include "heap.h"
 #include "helper.h"
+#include "labels.h"
 #include "live_table.h"
 #include "peak_tracker.h"
 #include "process.h"
+#include "sampled_path.h"
 #include "sampler.h"
 #include "snapshot.h"
 #include "stack_table.h"
@@ -36,6 +38,7 @@ static void before_fork(void) {
   hp_unwind_lock_all();
   hp_live_table_lock_all();
   hp_stack_table_lock();
+  hp_labels_lock();
   hp_heap_lock_all();
   has_dump_lock = got;
   hp_thread.holds_all_locks = 1; /* and the section stays entered: a handler leaves its request for afterwards */
@@ -45,6 +48,7 @@ static bool release_tables(void (*unlock_heap)(void)) {
   bool got = has_dump_lock;
   hp_thread.holds_all_locks = 0;
   unlock_heap();
+  hp_labels_unlock();
   hp_stack_table_unlock();
   hp_live_table_unlock_all();
   hp_unwind_unlock_all();
@@ -85,6 +89,7 @@ static void after_fork_child(void) {
   bool got = release_tables(hp_heap_unlock_all_child);
   start_child(!got);
   hp_thread.locks_held = 0;
+  hp_sampled_after_fork();
   hp_section_leave();
 }
 
@@ -94,6 +99,7 @@ void hp_fork_notice(void) {
   bool is_free = hp_dump_try_lock();
   if (is_free) hp_dump_unlock();
   start_child(!is_free);
+  if (!hp_thread_is_inside_lock()) hp_sampled_after_fork();
   hp_section_leave();
 }
 

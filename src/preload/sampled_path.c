@@ -74,6 +74,10 @@ static HP_COLD void add_with_deep_buffer(struct hp_sample *sample, const struct 
   add_with_local_buffer(sample, start); /* all taken: this one is cut shorter */
 }
 
+void hp_sampled_after_fork(void) {
+  for (unsigned i = 0; i < DEEP_BUFFERS; i++) deep_buffers[i].lock.word = 0;
+}
+
 static void run_epilogue(void) {
   if (hp_sampled_epilogue != NULL && hp_thread.section == 0) hp_sampled_epilogue();
 }
@@ -155,24 +159,25 @@ HP_NOINLINE void hp_sampled_free(void *ptr) {
 /* ---- what was asked for, when a C++ runtime stands between ---- */
 enum { FORWARDERS_MAX = 8 }; /* the forms of operator new */
 
+/* Atomic, filled in order; end 0: not filled yet. */
 static struct { uintptr_t start, end; } forwarders[FORWARDERS_MAX];
-static uint32_t forwarder_count; /* atomic */
 
 void hp_sampled_add_forwarder(uintptr_t start, uintptr_t end) {
-  static struct hp_lock lock;
-  hp_lock_acquire(&lock);
-  if (forwarder_count < FORWARDERS_MAX) {
-    forwarders[forwarder_count].start = start;
-    forwarders[forwarder_count].end = end;
-    hp_store_release(&forwarder_count, forwarder_count + 1);
+  for (uint32_t i = 0; i < FORWARDERS_MAX; i++) {
+    uintptr_t there = 0;
+    bool is_taken =
+        !__atomic_compare_exchange_n(&forwarders[i].start, &there, start, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (is_taken && there != start) continue; /* the same: another thread made the same call at the same time */
+    hp_store_release(&forwarders[i].end, end);
+    return;
   }
-  hp_lock_release(&lock);
 }
 
 static size_t requested_size(size_t size, const struct hp_frame_start *start) {
-  uint32_t count = hp_load_acquire(&forwarder_count);
-  for (uint32_t i = 0; i < count; i++) {
-    if (start->pc > forwarders[i].start && start->pc <= forwarders[i].end) return hp_thread.new_size;
+  for (uint32_t i = 0; i < FORWARDERS_MAX; i++) {
+    uintptr_t end = hp_load_acquire(&forwarders[i].end), first = hp_load_relaxed(&forwarders[i].start);
+    if (first == 0) break;
+    if (start->pc > first && start->pc <= end) return hp_thread.new_size;
   }
   return size;
 }

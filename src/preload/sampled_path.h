@@ -35,7 +35,7 @@ void hp_sampled_settle(const struct hp_live_record *record, bool is_freed);
 
 /* The code [start, end) is an operator new that ends in malloc and was entered through ours, which left the size it was
  * asked for in hp_thread.new_size: that is what the program requested (the runtime turns 0 into 1 and rounds up to the
- * alignment). */
+ * alignment). Any thread; takes no lock. */
 void hp_sampled_add_forwarder(uintptr_t start, uintptr_t end);
 
 /* What control wants done at the end of a section (NULL: nothing): serve a request that came meanwhile, look at the clock.
@@ -48,6 +48,9 @@ void hp_sampled_leave_section(void);
 /* From now on the stacks of a module that goes are closed, so that code which takes its addresses gets stacks of its own,
  * and opened when it comes back. Once, at start-up, before the first sample. */
 void hp_sampled_follow_modules(void);
+
+/* In a forked child: what other threads had in their hands is free. Not if this thread was interrupted inside a lock. */
+void hp_sampled_after_fork(void);
 
 /* Frames kept, set at start-up: HEAPPROF_MAX_DEPTH. */
 void hp_sampled_set_max_depth(uint32_t frames);

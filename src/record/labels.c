@@ -28,8 +28,9 @@ static uint16_t current_name_id(void) {
   if (hp_syscall2(SYS_prctl, PR_GET_NAME, name) != 0) return 0;
   uint16_t id = hp_thread.name_id;
   if (id != 0 && strncmp(names[id], name, HP_LABEL_NAME_BYTES) == 0) return id;
-  id = find_name(name, hp_load_acquire(&name_count));
-  if (id == 0) {
+  uint32_t count = hp_load_acquire(&name_count);
+  id = find_name(name, count);
+  if (id == 0 && count < HP_LABEL_NAMES) {
     hp_lock_acquire(&lock);
     id = find_name(name, name_count);
     if (id == 0 && name_count < HP_LABEL_NAMES) {
@@ -42,6 +43,9 @@ static uint16_t current_name_id(void) {
   hp_thread.name_id = id;
   return id;
 }
+
+void hp_labels_lock(void) { hp_lock_acquire(&lock); }
+void hp_labels_unlock(void) { hp_lock_release(&lock); }
 
 uint64_t hp_labels_size_class(uint64_t size) {
   if (size <= HP_LABEL_SIZES_EXACT) return size;

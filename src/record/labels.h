@@ -3,8 +3,9 @@
  *
  * Size and thread are part of a stack entry's key (so that the alloc columns of each row are exact); the age is looked at
  * when a dump is made. Distinct sizes are kept exactly up to HP_LABEL_SIZES_EXACT, larger ones are rounded down to eight
- * steps a doubling, and at most HP_LABEL_NAMES thread names are told apart; so the number of rows is bounded. Threads any,
- * in the profiler's own section. */
+ * steps a doubling, and at most HP_LABEL_NAMES thread names are told apart; so the number of rows is bounded.
+ * Threads     any, in the profiler's own section.
+ * Locks       one, for a thread name not met before; taken with none of the tables' held, and before fork. */
 #ifndef HP_LABELS_H
 #define HP_LABELS_H
 
@@ -20,7 +21,10 @@ uint64_t hp_labels_size_class(uint64_t size);
 /* Name of a thread name id (1...); id 0 and names past the limit: "[other]". Async-signal-safe. */
 const char *hp_labels_thread_name(uint16_t id);
 
-/* Seconds since some start, monotonic. */
+/* CLOCK_MONOTONIC in seconds: what ages are counted from. Async-signal-safe. */
 uint32_t hp_labels_now_seconds(void);
+
+void hp_labels_lock(void);
+void hp_labels_unlock(void);
 
 #endif
