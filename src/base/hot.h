@@ -23,6 +23,7 @@ struct hp_hot {
 
 extern struct hp_hot hp_hot;
 
+/* The filter and the live table (record/live_table.c) must agree on it. */
 static inline uint64_t hp_address_hash(const void *ptr) { return (uintptr_t)ptr * HP_HASH_MULTIPLIER; }
 
 /* May a sampled block live at ptr? One load of the line above, one of the filter. False is certain: the inserter of ptr

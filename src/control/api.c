@@ -93,13 +93,12 @@ static void fill_estimates(struct heapprof_stats *out) {
   uint64_t sums[4] = {0};
   uint32_t count = hp_stack_table_count();
   for (uint32_t id = 0; id < count; id++) {
-    const struct hp_stack *s = hp_stack_table_get(id);
-    uint64_t freed_bytes = hp_load_acquire(&s->freed_bytes), freed_objects = hp_load_acquire(&s->freed_objects);
-    uint64_t objects = hp_load_relaxed(&s->alloc_objects), bytes = hp_load_relaxed(&s->alloc_bytes);
-    sums[0] += objects;
-    sums[1] += bytes;
-    sums[2] += objects > freed_objects ? objects - freed_objects : 0;
-    sums[3] += bytes > freed_bytes ? bytes - freed_bytes : 0;
+    struct hp_stack_counts c;
+    hp_stack_load(hp_stack_table_get(id), &c);
+    sums[0] += c.alloc_objects;
+    sums[1] += c.alloc_bytes;
+    sums[2] += c.alloc_objects > c.freed_objects ? c.alloc_objects - c.freed_objects : 0;
+    sums[3] += c.alloc_bytes > c.freed_bytes ? c.alloc_bytes - c.freed_bytes : 0;
   }
   out->stacks = count - HP_STACK_ID_FIRST;
   out->alloc_objects_estimate = sums[0] >> HP_OBJECT_FRACTION_BITS;

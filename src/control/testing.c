@@ -3,7 +3,8 @@
  * heapprof_testing, tests/support). Nothing of it is in libheapprof.so.
  *
  * How         by the linker's --wrap at the few calls that cross from one file to another, and by the setters that the
- * tables have for their unit tests; so the code under test is the code that ships, but for sink.c, which has its faults.
+ *             tables have for their unit tests; so the code under test is the code that ships, but for sink.c, which has its
+ *             faults.
  * Callers     tests/behaviour, through tests/support/heapprof_testing.h. Threads as said there. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -175,9 +176,10 @@ void heapprof_test_sums(double out[4]) {
   for (int i = 0; i < 4; i++) out[i] = 0;
   uint32_t count = hp_stack_table_count();
   for (uint32_t id = 0; id < count; id++) {
-    const struct hp_stack *s = hp_stack_table_get(id);
-    double values[4] = {(double)s->alloc_objects, (double)s->alloc_bytes, (double)(s->alloc_objects - s->freed_objects),
-                        (double)(s->alloc_bytes - s->freed_bytes)};
+    struct hp_stack_counts c;
+    hp_stack_load(hp_stack_table_get(id), &c);
+    double values[4] = {(double)c.alloc_objects, (double)c.alloc_bytes, (double)(c.alloc_objects - c.freed_objects),
+                        (double)(c.alloc_bytes - c.freed_bytes)};
     for (int i = 0; i < 4; i++)
       out[i] += values[i] / (i % 2 == 0 ? 1 << HP_OBJECT_FRACTION_BITS : 1 << HP_BYTE_FRACTION_BITS);
   }

@@ -257,7 +257,7 @@ static void start_period(void) {
 }
 
 void hp_trigger_start(void) {
-  hp_recorder_track_inuse(hp_process.config.growth_bytes != 0 || hp_process.config.peak);
+  hp_recorder_track_inuse(hp_process.config.growth_bytes != 0);
   start_period();
   install_handler();
 }

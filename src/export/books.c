@@ -56,7 +56,7 @@ static int64_t round_fixed(uint64_t value, unsigned bits) {
   return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
 }
 
-static void round_values(const struct hp_peak_values *v, int64_t values[HP_VALUES]) {
+static void round_values(const struct hp_stack_counts *v, int64_t values[HP_VALUES]) {
   uint64_t objects = v->alloc_objects < v->freed_objects ? 0 : v->alloc_objects - v->freed_objects;
   uint64_t bytes = v->alloc_bytes < v->freed_bytes ? 0 : v->alloc_bytes - v->freed_bytes;
   values[HP_ALLOC_OBJECTS] = round_fixed(v->alloc_objects, HP_OBJECT_FRACTION_BITS);
@@ -65,13 +65,9 @@ static void round_values(const struct hp_peak_values *v, int64_t values[HP_VALUE
   values[HP_INUSE_BYTES] = round_fixed(bytes, HP_BYTE_FRACTION_BITS);
 }
 
-/* The free side first: whatever it holds was allocated before; bytes before objects (stack_table.h). */
 static void read_stack(const struct hp_stack *s, int64_t values[HP_VALUES]) {
-  struct hp_peak_values v;
-  v.freed_bytes = hp_load_acquire(&s->freed_bytes);
-  v.freed_objects = hp_load_acquire(&s->freed_objects);
-  v.alloc_bytes = hp_load_acquire(&s->alloc_bytes);
-  v.alloc_objects = hp_load_relaxed(&s->alloc_objects);
+  struct hp_stack_counts v;
+  hp_stack_load(s, &v);
   round_values(&v, values);
 }
 
@@ -81,23 +77,10 @@ static int64_t add_saturated(int64_t a, int64_t b) {
 }
 
 /* ---- ages ---- */
-static const struct {
-  uint32_t below_seconds;
-  const char *name;
-} age_buckets[] = {{1, "<1s"},       {10, "1s-10s"},      {60, "10s-1m"},       {600, "1m-10m"},
-                   {3600, "10m-1h"}, {6 * 3600, "1h-6h"}, {24 * 3600, "6h-1d"}, {UINT32_MAX, ">=1d"}};
-enum { AGE_BUCKETS = 8 };
-
-static uint32_t age_bucket(uint32_t seconds) {
-  uint32_t b = 0;
-  while (b < AGE_BUCKETS - 1 && seconds >= age_buckets[b].below_seconds) b++;
-  return b;
-}
-
 struct age_walk {
   struct {
     int64_t objects, bytes;
-  } (*sums)[AGE_BUCKETS]; /* [stack id] */
+  } (*sums)[HP_LABEL_AGES]; /* [stack id] */
   uint32_t count;
   uint32_t now;
 };
@@ -106,7 +89,7 @@ static void visit_age(void *context, const struct hp_live_record *r) {
   struct age_walk *walk = context;
   if (r->stack_id >= walk->count) return; /* a stack newer than the walk: in the row without a label */
   uint32_t seconds = walk->now > r->time_seconds ? walk->now - r->time_seconds : 0;
-  uint32_t b = age_bucket(seconds);
+  uint32_t b = hp_labels_age_bucket(seconds);
   walk->sums[r->stack_id][b].objects += (int64_t)hp_fixed_objects(r->weight);
   walk->sums[r->stack_id][b].bytes += (int64_t)hp_fixed_bytes(r->weight, hp_live_record_size(r));
 }
@@ -118,12 +101,12 @@ static int read_ages(struct hp_reading *out, struct hp_arena *arena) {
   hp_live_table_walk(visit_age, &walk);
   size_t n = 0;
   for (uint32_t id = 0; id < walk.count; id++) {
-    for (uint32_t b = 0; b < AGE_BUCKETS; b++) n += walk.sums[id][b].objects != 0;
+    for (uint32_t b = 0; b < HP_LABEL_AGES; b++) n += walk.sums[id][b].objects != 0;
   }
   out->aged = hp_arena_alloc(arena, (n + 1) * sizeof out->aged[0]);
   if (out->aged == NULL) return -ENOMEM;
   for (uint32_t id = 0; id < walk.count; id++) {
-    for (uint32_t b = 0; b < AGE_BUCKETS; b++) {
+    for (uint32_t b = 0; b < HP_LABEL_AGES; b++) {
       if (walk.sums[id][b].objects == 0) continue;
       out->aged[out->aged_count++] =
           (struct hp_aged_row){id, b, round_fixed((uint64_t)walk.sums[id][b].objects, HP_OBJECT_FRACTION_BITS),
@@ -157,7 +140,7 @@ int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, int64_t *
   out->count = hp_stack_table_count();
   out->values = hp_arena_alloc(arena, out->count * sizeof out->values[0]);
   for (uint32_t id = 0; out->values != NULL && id < out->count; id++) {
-    struct hp_peak_values v;
+    struct hp_stack_counts v;
     hp_peak_tracker_get(hp_stack_table_get(id), &v);
     round_values(&v, out->values[id]);
   }
@@ -281,7 +264,7 @@ static size_t add_aged_rows(struct hp_row *rows, const struct hp_reading *readin
     for (unsigned k = 0; k < HP_VALUES; k++) v[k] -= aged[k];
     struct hp_row *row = &rows[n++];
     *row = base_row(s, loaded);
-    row->labels = make_labels(s, age_buckets[reading->aged[i].bucket].name, loaded->arena, &row->label_count);
+    row->labels = make_labels(s, hp_labels_age_name(reading->aged[i].bucket), loaded->arena, &row->label_count);
     set_values(row, aged, kind);
   }
   return n;

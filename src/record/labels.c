@@ -64,6 +64,20 @@ const char *hp_labels_thread_name(uint16_t id) {
   return id == 0 || id >= hp_load_acquire(&name_count) ? "[other]" : names[id];
 }
 
+static const struct {
+  uint32_t below_seconds;
+  const char *name;
+} ages[HP_LABEL_AGES] = {{1, "<1s"},       {10, "1s-10s"},      {60, "10s-1m"},       {600, "1m-10m"},
+                         {3600, "10m-1h"}, {6 * 3600, "1h-6h"}, {24 * 3600, "6h-1d"}, {UINT32_MAX, ">=1d"}};
+
+uint32_t hp_labels_age_bucket(uint32_t seconds) {
+  uint32_t b = 0;
+  while (b < HP_LABEL_AGES - 1 && seconds >= ages[b].below_seconds) b++;
+  return b;
+}
+
+const char *hp_labels_age_name(uint32_t bucket) { return ages[bucket].name; }
+
 uint32_t hp_labels_now_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

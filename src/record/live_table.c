@@ -69,7 +69,7 @@ static bool is_used; /* atomic: something was inserted */
 
 static uint64_t test_limit;
 
-static inline uint64_t hash_of(uintptr_t address) { return (uint64_t)address * HP_HASH_MULTIPLIER; }
+static inline uint64_t hash_of(uintptr_t address) { return hp_address_hash((const void *)address); }
 static inline struct shard *shard_of(uint64_t hash) { return &shards[hash >> (64 - SHARD_BITS)]; }
 static inline uint32_t bucket_of(const struct shard *s, uint64_t hash) {
   return (uint32_t)(hash >> (64 - SHARD_BITS - 28)) & s->bucket_mask;

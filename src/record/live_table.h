@@ -5,12 +5,12 @@
  * Invariants  an address appears at most once. The filter's counter of an address is not 0 while its record exists.
  * Callers     program threads insert and remove, in their own section; a dump with labels walks.
  * Locks       one a shard, held for one probe; the private heap's inside it when a shard grows. Replacing
- *             the filter takes all of them in order.
+ *             the filter takes all of them in order, and maps memory.
  * Signals     not for handlers, but hp_live_table_walk when no shard's lock can be held by the interrupted thread.
- * Memory      from the private heap. At the ceiling an insert is declined, the caller counts it.
+ * Memory      from the private heap; the filter is mapped. At the ceiling an insert is declined, the caller counts it.
  * Fork        the child keeps it: it really holds that memory.
- * Cost        32 bytes a record, 4 to 8 of bucket, 4 to 16 of filter (live_table.c: filter_capacity). Insert and remove: one
- * lock, three cache lines. */
+ * Cost        32 bytes a record, 4 to 8 of bucket, 8 to 32 of filter (live_table.c: filter_capacity; more a record below some
+ *             60 000, where the filter is 1 MiB or less). Insert and remove: one lock, three cache lines. */
 #ifndef HP_LIVE_TABLE_H
 #define HP_LIVE_TABLE_H
 
@@ -21,7 +21,7 @@ struct hp_live_record {
   uint64_t size_thread; /* requested bytes << 16 | id of the allocating thread's name */
   float weight;         /* blocks this sample stands for; a multiple of 1/1024 below 2^14 (sampler.h) */
   uint32_t stack_id;
-  uint32_t time_seconds; /* since the profiler's start; 0 without the age label */
+  uint32_t time_seconds; /* hp_labels_now_seconds() of the allocation; 0 without the age label */
   uint32_t next;         /* in the bucket's chain (live_table.c) */
 };
 
@@ -55,14 +55,14 @@ uint64_t hp_live_table_count(void);
 /* Calls visit for each record, a shard's lock held: visit must not come back here. */
 void hp_live_table_walk(void (*visit)(void *context, const struct hp_live_record *record), void *context);
 
-/* Give back what outgrown filters held once no reader can be inside them, and outgrow one that is far too large (a dump calls
- * it now and then). Async-signal-safe.
- * now_seconds: CLOCK_MONOTONIC. */
+/* Give back what outgrown filters held once no reader can be inside them, and replace one that is far too large: each dump does.
+ * now_seconds: CLOCK_MONOTONIC. Takes the shards' locks, else async-signal-safe. */
 void hp_live_table_reclaim(uint64_t now_seconds);
 
 /* Tests: decline above so many records in all (0: no limit but memory). */
 void hp_live_table_test_limit(uint64_t records);
 
+/* Around fork: every shard, in index order. */
 void hp_live_table_lock_all(void);
 void hp_live_table_unlock_all(void);
 

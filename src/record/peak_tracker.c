@@ -12,7 +12,7 @@
 enum { PAGE_ENTRIES = 256, PAGES = 65536 };
 
 struct saved {
-  struct hp_peak_values values;
+  struct hp_stack_counts values;
   uint64_t generation; /* 0: never saved */
 };
 
@@ -34,13 +34,6 @@ void hp_peak_tracker_unlock(void) {
   if (!hp_thread.holds_all_locks) hp_lock_release(&lock);
 }
 
-static void read_now(const struct hp_stack *stack, struct hp_peak_values *out) {
-  out->freed_objects = hp_load_acquire(&stack->freed_objects);
-  out->freed_bytes = hp_load_acquire(&stack->freed_bytes);
-  out->alloc_objects = hp_load_relaxed(&stack->alloc_objects);
-  out->alloc_bytes = hp_load_relaxed(&stack->alloc_bytes);
-}
-
 static struct saved *saved_of(uint32_t id) {
   struct saved *page = id / PAGE_ENTRIES < PAGES ? pages[id / PAGE_ENTRIES] : NULL;
   return page == NULL ? NULL : &page[id % PAGE_ENTRIES];
@@ -57,7 +50,7 @@ static void save(const struct hp_stack *stack) {
     s = &page[stack->id % PAGE_ENTRIES];
   }
   if (s == NULL || s->generation == generation) return;
-  read_now(stack, &s->values);
+  hp_stack_load(stack, &s->values);
   s->generation = generation;
 }
 
@@ -91,12 +84,12 @@ void hp_peak_tracker_add_free(struct hp_stack *stack, uint64_t objects, uint64_t
   hp_peak_tracker_unlock();
 }
 
-void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_peak_values *out) {
+void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_stack_counts *out) {
   const struct saved *s = saved_of(stack->id);
   if (!is_at_peak && s != NULL && s->generation == generation) {
     *out = s->values;
   } else {
-    read_now(stack, out);
+    hp_stack_load(stack, out);
   }
 }
 

@@ -3,11 +3,14 @@
  *
  * Copy on write: while the total stands at its maximum, the peak is the books as they are. When it falls below, the moment
  * stays valid through `generation`: before a stack's counters change for the first time after it, they are saved beside it.
- * A new maximum makes the books the peak again and all saved values stale (the generation moves on). Invariant   peak of a
- * stack = saved values if !is_at_peak and saved.generation == generation, else its counters now. Locks       one,
- * held around each change of a counter while the tracker is on: the order of changes is the order of the
- * totals. Cost: that lock and one more cache line a sample. Signals     reading is async-signal-safe for a thread outside
- * the profiler's own section. */
+ * A new maximum makes the books the peak again and all saved values stale (the generation moves on).
+ * Invariant   peak of a stack = saved values if !is_at_peak and saved.generation == generation, else its counters now.
+ * Locks       one, held around each change of a counter while the tracker is on: the order of changes is the order of the
+ *             totals.
+ * Memory      40 bytes a stack, in pages of the private heap; without room a stack's part of the peak is what it holds
+ *             when it is read.
+ * Cost        that lock and one more cache line a sample.
+ * Signals     reading is async-signal-safe for a thread outside the profiler's own section. */
 #ifndef HP_PEAK_TRACKER_H
 #define HP_PEAK_TRACKER_H
 
@@ -22,13 +25,11 @@ void hp_peak_tracker_add_alloc(struct hp_stack *stack, uint64_t objects, uint64_
 void hp_peak_tracker_add_free(struct hp_stack *stack, uint64_t objects, uint64_t bytes);
 
 /* The counters of a stack at the peak, in fixed point. Lock held (hp_peak_tracker_lock). */
-struct hp_peak_values {
-  uint64_t alloc_objects, alloc_bytes, freed_objects, freed_bytes;
-};
-void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_peak_values *out);
-/* CLOCK_REALTIME seconds and nanoseconds of the peak, as nanoseconds; 0: the peak is now. Lock held. */
+void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_stack_counts *out);
+/* When the peak was, CLOCK_REALTIME; 0: it is now. Lock held. */
 int64_t hp_peak_tracker_time_nanos(void);
 
+/* For a reader of several stacks, and around fork. */
 void hp_peak_tracker_lock(void);
 void hp_peak_tracker_unlock(void);
 

@@ -29,6 +29,8 @@ struct hp_sample {
 
 #define HP_RECORD_SIZE_MAX (((uint64_t)1 << 48) - 1)
 
+/* Any thread in its own section; the caller of the allocator does not have the pointer yet. Never fails: what finds no room is
+ * counted in hp_recorder_losses. */
 void hp_recorder_add(const struct hp_sample *sample);
 
 /* Take out the record of this address, before the real free or realloc. False: there is none. The in-use side still counts
@@ -42,7 +44,7 @@ enum hp_recorder_labels { HP_LABEL_SIZE = 1, HP_LABEL_THREAD = 2, HP_LABEL_AGE =
 void hp_recorder_set_labels(unsigned labels);
 unsigned hp_recorder_labels(void);
 
-/* Keep the running total of bytes in use (for growth triggers and the peak): one shared counter, so only when asked for. */
+/* Keep the running total of bytes in use, for the growth trigger: one shared counter, so only when asked for. At start-up. */
 void hp_recorder_track_inuse(bool on);
 /* Bytes in use by that counter. Async-signal-safe. */
 uint64_t hp_recorder_inuse_bytes(void);

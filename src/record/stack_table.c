@@ -226,6 +226,13 @@ void hp_stack_add_free(struct hp_stack *stack, uint64_t objects, uint64_t bytes)
   add_saturating(&stack->freed_bytes, bytes, __ATOMIC_RELEASE);
 }
 
+void hp_stack_load(const struct hp_stack *stack, struct hp_stack_counts *out) {
+  out->freed_bytes = hp_load_acquire(&stack->freed_bytes);
+  out->freed_objects = hp_load_acquire(&stack->freed_objects);
+  out->alloc_bytes = hp_load_acquire(&stack->alloc_bytes);
+  out->alloc_objects = hp_load_relaxed(&stack->alloc_objects);
+}
+
 bool hp_stack_table_saturated(void) { return hp_load_relaxed(&is_saturated); }
 
 void hp_stack_table_test_force_hash(bool constant) { force_hash = constant; }

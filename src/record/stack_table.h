@@ -7,11 +7,12 @@
  *             and unloads a plugin for ever has the plugin's stacks once.
  *             freed <= allocated in both counters: the alloc side is added before the record is visible, the free side after
  *             it has been taken out; readers load the free side first. No bytes without objects: objects are added before
- * bytes, readers load bytes before objects. Locks       inserts: one lock. Look-ups, counters and walks
- * take none. Units       counters are fixed point: objects in 1/1024, bytes in 1/16 (weights are no whole numbers; sums of
- * fixed point are exact in any order, so what is freed leaves nothing behind). They saturate. Memory      chunks of the
- * private heap; at the ceiling a new stack is refused and its sample lands on a pseudo entry. Cost        64 bytes and 8 a
- * frame; 12 to 16 more of index. */
+ *             bytes, readers load bytes before objects.
+ * Locks       inserts: one lock. Look-ups, counters and walks take none.
+ * Units       counters are fixed point: objects in 1/1024, bytes in 1/16 (weights are no whole numbers; sums of fixed point are
+ *             exact in any order, so what is freed leaves nothing behind). They saturate.
+ * Memory      chunks of the private heap; at the ceiling a new stack is refused and its sample lands on a pseudo entry.
+ * Cost        64 bytes and 8 a frame; 12 to 16 more of index. */
 #ifndef HP_STACK_TABLE_H
 #define HP_STACK_TABLE_H
 
@@ -24,7 +25,7 @@ enum hp_stack_kind { HP_STACK_WHOLE, HP_STACK_TRUNCATED, HP_STACK_NONE, HP_STACK
 
 struct hp_stack {
   uint64_t hash;
-  uint64_t label;         /* size label << 16 | thread label, see hp_stack_label(); 0: none */
+  uint64_t label;         /* size label << 16 | thread label, see hp_labels_key(); 0: none */
   uint64_t alloc_objects; /* atomic, 1/1024 */
   uint64_t alloc_bytes;   /* atomic, 1/16 */
   uint64_t freed_objects; /* atomic */
@@ -43,13 +44,14 @@ enum { HP_NO_STACK = 0xFFFFFFFFu };
 /* Pseudo entries: always there, never full. */
 enum { HP_STACK_ID_NONE = 0, HP_STACK_ID_FULL = 1, HP_STACK_ID_FIRST = 2 };
 
-/* The entry for this key, made if need be. depth 0: the entry of [no stack]. At the ceiling: the entry of [stack table
- * full]. depth <= 65535 (asserted by the recorder's type). Any thread inside the profiler's own section. */
-struct hp_stack *hp_stack_table_intern(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label);
-
-/* The same when hp_hash_sum(pcs, depth, 0) is known already. */
+/* The entry for this key, made if need be. depth 0: the entry of [no stack]. At the ceiling: the entry of [stack table full].
+ * depth <= 65535 (HEAPPROF_MAX_DEPTH ends far below); sum: hp_hash_sum(pcs, depth, 0). Any thread inside the profiler's own
+ * section. */
 struct hp_stack *hp_stack_table_intern_sum(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label,
                                            uint64_t sum);
+
+/* Tests: the same without the sum, for any depth. */
+struct hp_stack *hp_stack_table_intern(const uintptr_t *pcs, uint32_t depth, enum hp_stack_kind kind, uint64_t label);
 
 /* Does this entry still stand for its stack? Any thread. */
 static inline bool hp_stack_is_open(const struct hp_stack *stack) { return hp_load_relaxed(&stack->closed_set) == 0; }
@@ -62,6 +64,13 @@ uint32_t hp_stack_table_count(void);
 /* Both sides of the books, in fixed point. Any thread, async-signal-safe. */
 void hp_stack_add_alloc(struct hp_stack *stack, uint64_t objects, uint64_t bytes);
 void hp_stack_add_free(struct hp_stack *stack, uint64_t objects, uint64_t bytes);
+
+/* The four counters of one moment: 0 <= freed <= alloc, and no bytes without objects, whatever others add meanwhile (the order
+ * of the loads is above). Any thread, async-signal-safe. */
+struct hp_stack_counts {
+  uint64_t alloc_objects, alloc_bytes, freed_objects, freed_bytes;
+};
+void hp_stack_load(const struct hp_stack *stack, struct hp_stack_counts *out);
 
 /* Did a counter reach its end? (Said in the profile.) */
 bool hp_stack_table_saturated(void);
@@ -78,6 +87,7 @@ void hp_stack_table_reopen_range(uintptr_t start, uintptr_t end, hp_stack_is_bac
 void hp_stack_table_test_force_hash(bool constant);
 void hp_stack_table_test_limit(uint32_t entries);
 
+/* Around fork. */
 void hp_stack_table_lock(void);
 void hp_stack_table_unlock(void);
 

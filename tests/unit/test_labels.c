@@ -52,9 +52,24 @@ static void names_past_the_limit_are_other(void **state) {
   assert_string_equal(hp_labels_thread_name(0xFFFF), "[other]");
 }
 
+static void each_age_has_the_words_of_its_bucket(void **state) {
+  (void)state;
+  const struct {
+    uint32_t seconds;
+    const char *words;
+  } ages[] = {{0, "<1s"},       {1, "1s-10s"},   {9, "1s-10s"},       {10, "10s-1m"},  {59, "10s-1m"},
+              {60, "1m-10m"},   {600, "10m-1h"}, {3599, "10m-1h"},    {3600, "1h-6h"}, {6 * 3600, "6h-1d"},
+              {86399, "6h-1d"}, {86400, ">=1d"}, {UINT32_MAX, ">=1d"}};
+  for (size_t i = 0; i < HP_ARRAY_LENGTH(ages); i++) {
+    assert_true(hp_labels_age_bucket(ages[i].seconds) < HP_LABEL_AGES);
+    assert_string_equal(hp_labels_age_name(hp_labels_age_bucket(ages[i].seconds)), ages[i].words);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_sizes_are_exact_and_large_ones_eight_a_doubling),
                                      cmocka_unit_test(only_the_labels_asked_for_are_in_the_key),
-                                     cmocka_unit_test(names_past_the_limit_are_other)};
+                                     cmocka_unit_test(names_past_the_limit_are_other),
+                                     cmocka_unit_test(each_age_has_the_words_of_its_bucket)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

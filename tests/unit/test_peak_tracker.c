@@ -43,7 +43,7 @@ static void the_peak_is_the_books_as_they_stood_at_the_maximum(void **state) {
     if (step % 7 != 0) continue;
     hp_peak_tracker_lock();
     for (int k = 0; k < STACKS; k++) {
-      struct hp_peak_values v;
+      struct hp_stack_counts v;
       hp_peak_tracker_get(stacks[k], &v);
       assert_int_equal(v.alloc_bytes - v.freed_bytes, at_peak[k]);
     }
