@@ -9,7 +9,7 @@ void hp_text_init(struct hp_text *text, char *bytes, size_t capacity) {
   bytes[0] = 0;
 }
 
-void hp_text_add_bytes(struct hp_text *text, const char *bytes, size_t n) {
+static void add_bytes(struct hp_text *text, const char *bytes, size_t n) {
   size_t room = text->capacity - 1 - text->length;
   if (n > room) {
     n = room;
@@ -20,7 +20,7 @@ void hp_text_add_bytes(struct hp_text *text, const char *bytes, size_t n) {
   text->bytes[text->length] = 0;
 }
 
-void hp_text_add_char(struct hp_text *text, char c) { hp_text_add_bytes(text, &c, 1); }
+void hp_text_add_char(struct hp_text *text, char c) { add_bytes(text, &c, 1); }
 
 static void add_number(struct hp_text *text, uint64_t value, unsigned base, bool is_negative, unsigned width) {
   char digits[24];
@@ -31,7 +31,7 @@ static void add_number(struct hp_text *text, uint64_t value, unsigned base, bool
   } while (value != 0);
   while (sizeof digits - at < width && at > 1) digits[--at] = '0';
   if (is_negative) digits[--at] = '-';
-  hp_text_add_bytes(text, digits + at, sizeof digits - at);
+  add_bytes(text, digits + at, sizeof digits - at);
 }
 
 static int64_t signed_argument(va_list *args, int longs) {
@@ -58,7 +58,7 @@ static const char *add_conversion(struct hp_text *text, const char *at, va_list 
     case 's': {
       const char *s = va_arg(*args, const char *);
       if (s == NULL) s = "(null)";
-      hp_text_add_bytes(text, s, precision >= 0 ? strnlen(s, (size_t)precision) : strlen(s));
+      add_bytes(text, s, precision >= 0 ? strnlen(s, (size_t)precision) : strlen(s));
       break;
     }
     case 'c': hp_text_add_char(text, (char)va_arg(*args, int)); break;
@@ -81,7 +81,7 @@ void hp_text_vadd(struct hp_text *text, const char *format, va_list args) {
   while (*format != 0) {
     const char *percent = format;
     while (*percent != 0 && *percent != '%') percent++;
-    hp_text_add_bytes(text, format, (size_t)(percent - format));
+    add_bytes(text, format, (size_t)(percent - format));
     format = percent;
     if (*format == '%') format = add_conversion(text, format + 1, &copy);
   }

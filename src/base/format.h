@@ -17,7 +17,6 @@ struct hp_text {
 
 void hp_text_init(struct hp_text *text, char *bytes, size_t capacity);
 void hp_text_add_char(struct hp_text *text, char c);
-void hp_text_add_bytes(struct hp_text *text, const char *bytes, size_t n);
 
 /* Knows %s %.*s %c %d %u %ld %lu %lld %llu %zu %x %lx %% and, for int and unsigned, a width with 0 ("%02u"). */
 void hp_text_add(struct hp_text *text, const char *format, ...) HP_PRINTF(2, 3);

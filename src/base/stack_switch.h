@@ -6,6 +6,7 @@
 
 /* Map a stack of 128 KiB; its top, or NULL. Only touched pages cost memory. */
 char *hp_stack_map(void);
+/* top: from hp_stack_map(), or NULL. Not on that stack. */
 void hp_stack_unmap(char *top);
 
 /* Call function(argument) on the stack with this top, which nobody else uses meanwhile; on the current one if top is NULL

@@ -178,7 +178,8 @@ static const char *keep_path(char kept[KEPT_PATH_BYTES], const char *path) {
 }
 
 static const char *const log_words[] = {"off", "error", "warn", "info", "debug", NULL};
-static const char *const kind_words[] = {"full", "heap", "alloc", "delta", NULL};
+const char *const hp_config_kind_words[] = {"full", "heap", "alloc", "delta", NULL};
+_Static_assert(HP_ARRAY_LENGTH(hp_config_kind_words) == HP_KIND_PEAK + 1, "a word for each kind, and the end");
 static const char *const label_words[] = {"size", "thread", "age", NULL};
 
 /* First, since they decide where complaints about the others go. */
@@ -229,7 +230,7 @@ void hp_config_read(struct hp_config *c, char *const *environment, hp_config_com
   uint64_t keep = c->keep, depth = c->max_depth;
   read_size(&r, "HEAPPROF_KEEP", UINT32_MAX, "is no number of files; using 10", &keep);
   read_flag(&r, "HEAPPROF_EXIT_DUMP", "is neither 0 nor 1; using 1", &c->exit_dump);
-  read_words(&r, "HEAPPROF_KIND", kind_words, "is no list of full, heap, alloc, delta; using full", &c->kinds);
+  read_words(&r, "HEAPPROF_KIND", hp_config_kind_words, "is no list of full, heap, alloc, delta; using full", &c->kinds);
   read_flag(&r, "HEAPPROF_PEAK", "is neither 0 nor 1; using 0", &c->peak);
   read_size(&r, "HEAPPROF_GROWTH", (uint64_t)1 << 62, "is no number of bytes; growth dumps are off", &c->growth_bytes);
   read_size(&r, "HEAPPROF_MAX_DEPTH", UINT32_MAX, "is no number of frames from 1 to 1024; using 128", &depth);

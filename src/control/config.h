@@ -8,7 +8,6 @@
 
 enum hp_log_level { HP_LOG_OFF, HP_LOG_ERROR, HP_LOG_WARN, HP_LOG_INFO, HP_LOG_DEBUG };
 
-/* Bits by enum hp_profile_kind. */
 struct hp_config {
   uint64_t sample_rate_bytes;
   const char *out_template; /* as given: may be relative, may end in '/' */
@@ -30,6 +29,9 @@ struct hp_config {
   const char *log_file; /* NULL: stderr */
 };
 
+/* By enum hp_profile_kind, but the peak, which has a variable of its own; NULL at the end. */
+extern const char *const hp_config_kind_words[];
+
 #define HP_DEFAULT_TEMPLATE "heapprof.%e.%p.%n.pb.gz"
 
 /* What is wrong with a value: `text` says why and what is used instead, without the variable's name. */
@@ -37,13 +39,13 @@ typedef void hp_config_complain(const char *variable, const char *value, const c
 
 /* Fill in *out from environ-like strings "NAME=value" (NULL-terminated; NULL: none). Paths are copied into static memory:
  * servers that set their process title (redis, nginx) write over the environment. Called once. Complaints come after the log
- * settings are known (in *out). */
+ * settings are known (in *out). Takes no lock and allocates nothing; one caller, at start-up. */
 void hp_config_read(struct hp_config *out, char *const *environment, hp_config_complain *complain);
 
 /* The value of a variable in an environ-like array, NULL if unset or empty. */
 const char *hp_config_find(char *const *environment, const char *name);
 
-/* Pure pieces, for tests and the fuzzer. True on success. */
+/* Pure pieces, for tests and the fuzzer: "512k", "0.5", "SIGUSR2" or "none" (0). True on success; else *out is untouched. */
 bool hp_config_parse_size(const char *text, uint64_t max, uint64_t *out);
 bool hp_config_parse_seconds(const char *text, uint64_t *out_nanos);
 bool hp_config_parse_signal(const char *text, int *out);

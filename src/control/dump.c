@@ -33,8 +33,7 @@ static struct hp_dump_stats stats;
 
 void (*hp_dump_test_pause)(void);
 
-static const char *const kind_words[] = {"full", "heap", "alloc", "delta", "peak"};
-static const char *const reason_words[] = {"signal", "period", "growth", "exit", "call"};
+static const char *const reason_words[HP_DUMP_REASONS] = {"signal", "period", "growth", "exit", "call"};
 
 /* ---- the lock ---- */
 bool hp_dump_try_lock(void) { return hp_lock_try(&lock); }
@@ -57,7 +56,6 @@ void hp_dump_after_fork(bool was_locked) {
   if (was_locked) {
     arena = (struct hp_arena){0}; /* its chunks may be half linked; they are the parent's scratch */
     hp_symbols_forget();
-    hp_file_sink_forget(&file);
     hp_file_sink_forget(&file);
   }
   lock.word = 0;
@@ -109,7 +107,15 @@ static int encode(const struct job *job, enum hp_profile_kind kind, const char *
   return hp_pprof_encode(&snapshot, &options, &arena, &file.base, out_fault);
 }
 
-static bool one_kind_only(void) { return __builtin_popcount(hp_process.config.kinds) == 1; }
+static bool is_asked_for(enum hp_profile_kind kind) {
+  return kind == HP_KIND_PEAK ? hp_process.config.peak : (hp_process.config.kinds >> kind & 1) != 0;
+}
+
+/* What tells the files of one dump apart; NULL: there is only this one. The peak's says it always, it may be of another time. */
+static const char *word_in_path(enum hp_profile_kind kind) {
+  if (kind == HP_KIND_PEAK) return "peak";
+  return __builtin_popcount(hp_process.config.kinds) == 1 ? NULL : hp_config_kind_words[kind];
+}
 
 static int write_kind(const struct job *job, enum hp_profile_kind kind) {
   static char path[HP_PATH_MAX];
@@ -118,9 +124,8 @@ static int write_kind(const struct job *job, enum hp_profile_kind kind) {
                                       .pid = hp_process.pid,
                                       .dump_number = job->number,
                                       .unix_seconds = job->time_nanos / 1000000000};
-  const char *word = kind != HP_KIND_PEAK && one_kind_only() ? NULL : kind_words[kind];
   const char *fault = NULL;
-  int result = hp_path_expand(job->path_template, &facts, word, path, sizeof path);
+  int result = hp_path_expand(job->path_template, &facts, word_in_path(kind), path, sizeof path);
   if (result != 0) {
     say_failure(result == -ENOENT ? "the directory the process was started in is gone" : job->path_template, result, NULL);
     return result;
@@ -165,10 +170,9 @@ static void write_all(void *argument) {
   }
   hp_unseen_look(&job->reading, has_resident ? &resident : NULL);
   if (hp_dump_test_pause != NULL) hp_dump_test_pause();
-  for (unsigned kind = 0; kind <= HP_KIND_PEAK; kind++) {
-    bool is_wanted = kind == HP_KIND_PEAK ? hp_process.config.peak : (hp_process.config.kinds >> kind & 1) != 0;
-    if (!is_wanted) continue;
-    int result = write_kind(job, (enum hp_profile_kind)kind);
+  for (enum hp_profile_kind kind = 0; kind < HP_KINDS; kind++) {
+    if (!is_asked_for(kind)) continue;
+    int result = write_kind(job, kind);
     if (job->result == 0) job->result = result;
     if (result == 0 && kind == HP_KIND_DELTA) {
       hp_books_delta_done(&job->reading);

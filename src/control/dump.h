@@ -15,8 +15,9 @@ enum hp_dump_reason { HP_DUMP_SIGNAL, HP_DUMP_PERIODIC, HP_DUMP_GROWTH, HP_DUMP_
  * profiler's own section. 0, or the negative errno of the first file that failed (logged, counted). */
 int hp_dump_write(enum hp_dump_reason reason, const char *path_template);
 
+/* False: another thread dumps. */
 bool hp_dump_try_lock(void);
-/* Waits at most so long. */
+/* Waits at most so long, asleep. */
 bool hp_dump_lock_for(int64_t nanos);
 void hp_dump_unlock(void);
 
@@ -25,6 +26,7 @@ struct hp_dump_stats {
   uint64_t failed;
   uint64_t nanos_min, nanos_max, nanos_total;
 };
+/* Any thread; read without the lock: of a dump that ends just now it may hold a part. */
 void hp_dump_get_stats(struct hp_dump_stats *out);
 
 /* In a forked child, before anything else of it runs: numbers, counters and the list of periodic files start anew; the lock

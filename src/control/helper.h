@@ -5,7 +5,9 @@
  * All signals are blocked in it but HEAPPROF_SIGNAL, so it also serves a program that blocks that one everywhere.
  * It leaves before the main thread leaves by pthread_exit or is cancelled: the C library ends a process with its last
  * thread, and ours must not be the one that keeps it alive. It also leaves when there is no room for a thread of the
- * program's. Fork        the child has none, until it creates a thread. */
+ * program's.
+ * Threads     each is called on the program's thread that it is about. None is for handlers but is_running and wake.
+ * Fork        the child has none, until it creates a thread. */
 #ifndef HP_HELPER_H
 #define HP_HELPER_H
 
@@ -24,13 +26,15 @@ void hp_helper_main_leaves(void);
 void hp_helper_cancelled(pthread_t thread);
 /* The calling thread is the process's first. */
 void hp_helper_note_main(void);
-/* End the helper for good, and wait for it. False: there was none. */
+/* End the helper for good, and wait for it, and for a dump under way. False: there was none. */
 bool hp_helper_end(void);
 
+/* Async-signal-safe. */
 bool hp_helper_is_running(void);
 /* There is work: false if there is no helper. Async-signal-safe. */
 bool hp_helper_wake(void);
 
+/* In a forked child, before anything else of it runs. */
 void hp_helper_after_fork(void);
 
 #endif

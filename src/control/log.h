@@ -13,8 +13,10 @@
 
 /* At start-up, before the first line; remembers what descriptor 2 is. */
 void hp_log_init(void);
+/* At start-up. absolute_file: kept, not copied; NULL: stderr. */
 void hp_log_configure(enum hp_log_level level, const char *absolute_file);
 
+/* format as hp_text_add() knows it (base/format.h); what is longer than a line of 500 bytes is cut. */
 void hp_log(enum hp_log_level level, const char *format, ...) HP_PRINTF(2, 3);
 
 /* Text of an errno value ("No such file or directory"), without locale. For the common ones; others: "error N" is up to the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * process.h - what was true of the process when it started, kept because it may change: its directory (daemons chdir), its
- * executable (may be deleted), its clock. Written once by lifecycle (and by fork for the child), read by anybody. */
+ * executable (may be deleted), its clock. Written at start-up, the pid again in a forked child, alloc_start_nanos by a reset under
+ * the dump lock; read by anybody. */
 #ifndef HP_PROCESS_H
 #define HP_PROCESS_H
 
@@ -18,7 +19,7 @@ struct hp_process {
 };
 extern struct hp_process hp_process;
 
-/* Fill in everything but config. */
+/* Fill in everything but config. At start-up. */
 void hp_process_look(void);
 
 /* Path of the executable, " (deleted)" cut, and its last part; never NULL. Looked up at the first call: /proc/self/exe costs
@@ -26,7 +27,7 @@ void hp_process_look(void);
 const char *hp_process_executable(void);
 const char *hp_process_executable_name(void);
 
-/* CLOCK_REALTIME and CLOCK_MONOTONIC_COARSE in nanoseconds (the vdso's: no system call). Async-signal-safe. */
+/* CLOCK_REALTIME, CLOCK_MONOTONIC_COARSE and CLOCK_MONOTONIC in nanoseconds (the vdso's: no system call). Async-signal-safe. */
 int64_t hp_process_wall_nanos(void);
 int64_t hp_process_coarse_nanos(void);
 int64_t hp_process_exact_nanos(void);

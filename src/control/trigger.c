@@ -38,6 +38,34 @@ static bool is_ending;                              /* guarded by the dump lock:
 static uint32_t is_last_dump_over;                  /* atomic, futex word */
 static unsigned failures_in_a_row, periods_to_skip; /* guarded by the dump lock */
 
+/* ---- the signal ---- */
+static void handle_signal(int number, siginfo_t *info, void *context) {
+  (void)number;
+  (void)info;
+  (void)context;
+  int saved_errno = errno;
+  hp_trigger_request(HP_DUMP_SIGNAL);
+  errno = saved_errno;
+}
+
+/* Has the program put a handler of its own in our place? Said once. */
+static void check_handler(void) {
+  int number = hp_process.config.signal;
+  if (number == 0 || hp_load_relaxed(&is_handler_lost)) return;
+  struct {
+    void *handler;
+    unsigned long flags;
+    void *restorer;
+    uint64_t mask;
+  } now = {0};
+  if (hp_syscall4(SYS_rt_sigaction, number, NULL, &now, 8) != 0) return;
+  if (now.handler == (void *)handle_signal) return;
+  if (hp_exchange(&is_handler_lost, true)) return;
+  /* Nobody chose the default signal; programs that use it for themselves (xargs, every JVM) are no news. */
+  enum hp_log_level level = hp_process.config.signal_is_chosen ? HP_LOG_WARN : HP_LOG_INFO;
+  hp_log(level, "the program has taken over signal %d, it no longer dumps; choose another with HEAPPROF_SIGNAL", number);
+}
+
 /* ---- serving ---- */
 
 /* A periodic dump whose output keeps failing is tried less and less often (after 1, 2, 4 ... 64 periods). */
@@ -144,7 +172,7 @@ void hp_trigger_exit(bool with_dump) {
   }
   hp_fork_notice();
   if (hp_process.is_inert) return;
-  hp_trigger_check_handler();
+  check_handler();
   bool may_wait = with_dump && hp_thread.section == 0; /* else a handler interrupted us, or we are the helper */
   hp_section_enter();
   if (is_inside) hp_thread.holds_all_locks = 1;
@@ -198,7 +226,7 @@ void hp_trigger_section_end(void) {
   int64_t check = hp_load_relaxed(&next_check_nanos);
   if (HP_UNLIKELY(now >= check) && __atomic_compare_exchange_n(&next_check_nanos, &check, now + HANDLER_CHECK_NANOS, false,
                                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    hp_trigger_check_handler();
+    check_handler();
   }
   if (hp_helper_is_running()) return; /* it keeps the period */
   bool is_due;
@@ -211,33 +239,7 @@ void hp_trigger_section_end(void) {
   }
 }
 
-/* ---- the signal ---- */
-static void handle_signal(int number, siginfo_t *info, void *context) {
-  (void)number;
-  (void)info;
-  (void)context;
-  int saved_errno = errno;
-  hp_trigger_request(HP_DUMP_SIGNAL);
-  errno = saved_errno;
-}
-
-void hp_trigger_check_handler(void) {
-  int number = hp_process.config.signal;
-  if (number == 0 || hp_load_relaxed(&is_handler_lost)) return;
-  struct {
-    void *handler;
-    unsigned long flags;
-    void *restorer;
-    uint64_t mask;
-  } now = {0};
-  if (hp_syscall4(SYS_rt_sigaction, number, NULL, &now, 8) != 0) return;
-  if (now.handler == (void *)handle_signal) return;
-  if (hp_exchange(&is_handler_lost, true)) return;
-  /* Nobody chose the default signal; programs that use it for themselves (xargs, every JVM) are no news. */
-  enum hp_log_level level = hp_process.config.signal_is_chosen ? HP_LOG_WARN : HP_LOG_INFO;
-  hp_log(level, "the program has taken over signal %d, it no longer dumps; choose another with HEAPPROF_SIGNAL", number);
-}
-
+/* ---- start ---- */
 static void install_handler(void) {
   int number = hp_process.config.signal;
   if (number == 0) return;

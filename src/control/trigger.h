@@ -21,7 +21,7 @@ void hp_trigger_after_fork(void);
 
 /* Note the wish and see that it is served: by the helper, by this thread, or at the end of its section. */
 void hp_trigger_request(enum hp_dump_reason reason);
-/* Is there a request? Is there one for the last dump? */
+/* Is there a request? Is there one for the last dump? Any thread. */
 bool hp_trigger_is_wanted(void);
 bool hp_trigger_is_last_wanted(void);
 /* Serve what is wanted, here and now (helper; end of a section). */
@@ -30,7 +30,7 @@ void hp_trigger_serve(void);
 void hp_trigger_section_end(void);
 
 /* When the next periodic dump is due, nanoseconds of hp_process_coarse_nanos(); INT64_MAX: never. If it is due, moves on to
- * the next one after now and returns true in *out_is_due. */
+ * the next one after now and returns true in *out_is_due. Any thread: one of several gets the true. */
 int64_t hp_trigger_period_check(int64_t now_nanos, bool *out_is_due);
 
 /* A dump is being made now: growth is measured from here, if it never stood higher. Dump lock held. */
@@ -39,8 +39,5 @@ void hp_trigger_note_growth(void);
 /* The process ends: waits a bounded time for a dump under way, has the last one written if asked (by the helper, if there is
  * one), and lets no further one begin but by heapprof_dump(). */
 void hp_trigger_exit(bool with_dump);
-
-/* Has the program put a handler of its own in our place? Said once. */
-void hp_trigger_check_handler(void);
 
 #endif

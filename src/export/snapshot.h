@@ -39,7 +39,7 @@ struct hp_row {
   int64_t values[HP_VALUES];
 };
 
-enum hp_profile_kind { HP_KIND_FULL, HP_KIND_HEAP, HP_KIND_ALLOC, HP_KIND_DELTA, HP_KIND_PEAK };
+enum hp_profile_kind { HP_KIND_FULL, HP_KIND_HEAP, HP_KIND_ALLOC, HP_KIND_DELTA, HP_KIND_PEAK, HP_KINDS };
 
 struct hp_snapshot {
   const struct hp_row *rows;

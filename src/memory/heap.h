@@ -30,11 +30,11 @@ void hp_heap_free(void *ptr);
 void hp_memory_set_ceiling(size_t bytes);
 /* Bytes in use by the profiler: heap and arenas. Any thread, async-signal-safe. */
 size_t hp_memory_used(void);
-/* Take size bytes from the budget; false at the ceiling. Async-signal-safe. */
+/* Take size bytes from the budget; false at the ceiling. Give them back. Any thread, async-signal-safe. */
 bool hp_memory_reserve(size_t size);
 void hp_memory_release(size_t size);
 
-/* Is at least this many eighths of the ceiling in use? */
+/* Is at least this many eighths of the ceiling in use? Any thread, async-signal-safe. */
 bool hp_memory_above_eighths(unsigned eighths);
 /* Give freed pages back to the system (a system call or more: after a table shrank). */
 void hp_heap_trim(void);
@@ -42,6 +42,7 @@ void hp_heap_trim(void);
 /* Is this process a copy of the one that used the heap before, made by a fork of any kind (clone, _Fork) and not yet
  * claimed? One load; a vfork child, which shares the memory, is none. Async-signal-safe. */
 bool hp_memory_is_copy(void);
+/* The copy is told: it is one no more. */
 void hp_memory_claim(void);
 
 /* How jemalloc hears of the end of a thread; where libpthread came after the start (glibc < 2.34) it has to be told of the
@@ -51,6 +52,7 @@ typedef int hp_heap_set_specific(pthread_key_t, const void *);
 bool hp_heap_has_thread_ends(void);
 void hp_heap_set_thread_ends(hp_heap_key_create *create, hp_heap_set_specific *set);
 
+/* Around fork. */
 void hp_heap_lock_all(void);
 void hp_heap_unlock_all_parent(void);
 void hp_heap_unlock_all_child(void);

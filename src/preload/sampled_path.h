@@ -10,6 +10,7 @@
 
 #include "unwinder.h"
 
+/* Each as the real function of that name: same result, same errno. */
 void *hp_sampled_malloc(size_t size);
 void *hp_sampled_calloc(size_t n, size_t size);
 void *hp_sampled_realloc(void *ptr, size_t size);
@@ -18,8 +19,9 @@ int hp_sampled_posix_memalign(void **out, size_t alignment, size_t size);
 void *hp_sampled_aligned(size_t alignment, size_t size, void *(*real)(size_t, size_t));
 /* real: valloc or pvalloc. */
 void *hp_sampled_valloc(size_t size, void *(*real)(size_t));
-/* A block whose filter counter is not 0 is about to be freed: take its record out. */
+/* A block whose filter counter is not 0 is about to be freed: take its record out, if there is one, and free it. */
 void hp_sampled_free(void *ptr);
+/* The same without the free, which the caller makes next. Preserves errno. */
 void hp_sampled_forget(void *ptr);
 
 /* For twins elsewhere (interpose_cxx.c, interpose_jemalloc.c, api): the pieces. */
@@ -29,7 +31,8 @@ void hp_sampled_record(void *ptr, size_t size, float weight, const struct hp_fra
 float hp_sampled_decide(size_t size);
 
 struct hp_live_record;
-/* Before a real realloc: take the record out; after it: count the free, or put it back. */
+/* Before a real realloc: take the record out (false: there is none); after it: count the free, or put it back. Both preserve
+ * errno. */
 bool hp_sampled_take(void *ptr, struct hp_live_record *out);
 void hp_sampled_settle(const struct hp_live_record *record, bool is_freed);
 
