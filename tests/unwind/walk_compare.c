@@ -2,6 +2,8 @@
  * walk_compare.c - see walk_compare.h. */
 #include "walk_compare.h"
 
+#include "arch.h"
+
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 #include <stdio.h>
@@ -17,6 +19,19 @@ size_t walk_ours(uintptr_t *pcs, size_t max, unsigned *out_flags) {
   return n;
 }
 
+/* One step; was the frame that it left a signal frame? On x86-64 libunwind knows that of the frame it has just left, on
+ * aarch64 of the one it is at, and then it reads the instructions there: never ask it behind the outermost frame. */
+static int step_theirs(unw_cursor_t *cursor, bool *out_left_signal) {
+#if defined(__aarch64__)
+  *out_left_signal = unw_is_signal_frame(cursor) > 0;
+  return unw_step(cursor);
+#else
+  int result = unw_step(cursor);
+  *out_left_signal = unw_is_signal_frame(cursor) > 0;
+  return result;
+#endif
+}
+
 static HP_NOINLINE size_t walk_theirs(uintptr_t *pcs, size_t max, int *out_end) {
   unw_context_t context;
   unw_cursor_t cursor;
@@ -24,11 +39,11 @@ static HP_NOINLINE size_t walk_theirs(uintptr_t *pcs, size_t max, int *out_end) 
   unw_getcontext(&context);
   unw_init_local(&cursor, &context);
   for (;;) {
-    *out_end = unw_step(&cursor);
-    int is_signal = unw_is_signal_frame(&cursor) > 0; /* was the frame just left one */
+    bool is_signal = false;
+    *out_end = step_theirs(&cursor, &is_signal);
     unw_word_t pc;
     if (*out_end <= 0 || n == max || unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0 || pc == 0) break;
-    pcs[n++] = pc + (is_signal ? 1 : 0); /* our convention for an interrupted frame */
+    pcs[n++] = pc + (is_signal ? HP_PC_STEP : 0); /* our convention for an interrupted frame */
   }
   return n;
 }
