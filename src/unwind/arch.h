@@ -20,7 +20,7 @@ enum { HP_SIGNAL_SP_OFFSET = 160, HP_SIGNAL_PC_OFFSET = 168, HP_SIGNAL_FP_OFFSET
 /* User addresses have 47 bits: a return address is identified by a table index of 12 bits and 35 more. */
 enum { HP_PC_BITS = 47, HP_PC_SHIFT = 0, HP_PC_STEP = 1 };
 /* Frames up to 512 KiB have a fast rule; rbp is pushed among the first. */
-enum { HP_RULE_CFA_BITS = 19 };
+enum { HP_RULE_CFA_BITS = 19, HP_RULE_CFA_SHARED_BITS = 0 };
 
 static inline uintptr_t hp_arch_strip_pc(uintptr_t pc) { return pc; }
 static inline uintptr_t hp_arch_thread_pointer(void) {
@@ -76,8 +76,8 @@ enum {
 };
 /* Instructions are four bytes apart, addresses have 48 bits. */
 enum { HP_PC_BITS = 48, HP_PC_SHIFT = 2, HP_PC_STEP = 4 };
-/* The frame record lies at the lower end of its frame: more bits for its place, fewer for the size. */
-enum { HP_RULE_CFA_BITS = 17 };
+/* The frame record lies at the lower end of its frame, so its place needs as many bits as the size: up to 64 and 128 KiB. */
+enum { HP_RULE_CFA_BITS = 17, HP_RULE_CFA_SHARED_BITS = 3 };
 
 static inline uintptr_t hp_arch_strip_pc(uintptr_t pc) { return (uintptr_t)__builtin_extract_return_addr((void *)pc); }
 static inline uintptr_t hp_arch_thread_pointer(void) { return (uintptr_t)__builtin_thread_pointer(); }

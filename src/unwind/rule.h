@@ -4,8 +4,9 @@
  *   63            45 44     38 37  35 34                     0
  *   [ CFA bytes 19 ][ fp words 7][ kind 3][ upper bits of the pc ]     (widths of x86-64)
  *
- * CFA bytes: distance of the CFA from its register; on top so that one shift gives it. fp words: the caller's frame register
- * is saved that many words below the CFA; 0: it was not touched. Rows that do not fit are HP_RULE_SLOW.
+ * CFA bytes: distance of the CFA from its register, a multiple of 8; on top so that one shift gives it. fp words: the caller's
+ * frame register is saved that many words below the CFA; 0: it was not touched. On aarch64 they have the lowest three bits of the
+ * CFA bytes too, which are 0. Rows that do not fit are HP_RULE_SLOW.
  * The word 0 is no rule: as one it would say CFA = sp, which no frame has.
  * Pure. */
 #ifndef HP_RULE_H
@@ -39,13 +40,16 @@ enum {
   HP_RULE_KIND_SHIFT = HP_PC_BITS - HP_PC_SHIFT - HP_RULE_INDEX_BITS,
   HP_RULE_FP_SHIFT = HP_RULE_KIND_SHIFT + 3,
   HP_RULE_CFA_SHIFT = 64 - HP_RULE_CFA_BITS,
+  HP_RULE_FP_BITS = HP_RULE_CFA_SHIFT + HP_RULE_CFA_SHARED_BITS - HP_RULE_FP_SHIFT,
 };
 #define HP_RULE_TAG_MASK (((uint64_t)1 << HP_RULE_KIND_SHIFT) - 1)
 #define HP_RULE_CFA_BYTES_MAX ((int64_t)1 << HP_RULE_CFA_BITS)
-#define HP_RULE_FP_WORDS_MAX (((uint64_t)1 << (HP_RULE_CFA_SHIFT - HP_RULE_FP_SHIFT)) - 1)
+#define HP_RULE_FP_WORDS_MAX (((uint64_t)1 << HP_RULE_FP_BITS) - 1)
 
 static inline unsigned hp_rule_kind(uint64_t rule) { return (unsigned)(rule >> HP_RULE_KIND_SHIFT) & 7; }
-static inline uintptr_t hp_rule_cfa_bytes(uint64_t rule) { return rule >> HP_RULE_CFA_SHIFT; }
+static inline uintptr_t hp_rule_cfa_bytes(uint64_t rule) {
+  return rule >> HP_RULE_CFA_SHIFT & ~(((uintptr_t)1 << HP_RULE_CFA_SHARED_BITS) - 1);
+}
 static inline uintptr_t hp_rule_fp_words(uint64_t rule) { return (rule >> HP_RULE_FP_SHIFT) & HP_RULE_FP_WORDS_MAX; }
 
 static inline uint64_t hp_rule_make(enum hp_rule_kind kind, uintptr_t cfa_bytes, uintptr_t fp_words) {
