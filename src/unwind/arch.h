@@ -79,7 +79,13 @@ enum { HP_PC_BITS = 48, HP_PC_SHIFT = 2, HP_PC_STEP = 4 };
 /* The frame record lies at the lower end of its frame, so its place needs as many bits as the size: up to 64 and 128 KiB. */
 enum { HP_RULE_CFA_BITS = 17, HP_RULE_CFA_SHARED_BITS = 3 };
 
-static inline uintptr_t hp_arch_strip_pc(uintptr_t pc) { return (uintptr_t)__builtin_extract_return_addr((void *)pc); }
+/* Without the signature that code built with -mbranch-protection puts into it: xpaclri, which does nothing on processors that do
+ * not sign. (__builtin_extract_return_addr does nothing anywhere, and how many bits are the signature's is the kernel's choice.) */
+static inline uintptr_t hp_arch_strip_pc(uintptr_t pc) {
+  register uintptr_t lr __asm__("x30") = pc;
+  __asm__("hint #7" : "+r"(lr));
+  return lr;
+}
 static inline uintptr_t hp_arch_thread_pointer(void) { return (uintptr_t)__builtin_thread_pointer(); }
 /* glibc's descriptor ends at the thread pointer. */
 enum { HP_DESCRIPTOR_BEFORE_BYTES = 1536, HP_DESCRIPTOR_AFTER_BYTES = 0 };
