@@ -159,7 +159,9 @@ enum step_result { STEP_GOES_ON, STEP_ENDS, STEP_FAILS };
 
 static enum step_result step_other(struct hp_walk *walk, uint64_t rule) {
   uintptr_t other = hp_rule_cfa_bytes(rule);
-  if (other == HP_RULE_END || (other == HP_RULE_ENTRY && !is_interrupted(walk))) return STEP_ENDS;
+  if (other == HP_RULE_END) return STEP_ENDS;
+  /* A restorer's table may begin at its first instruction. */
+  if (other == HP_RULE_ENTRY && !is_interrupted(walk) && !hp_code_is_restorer(walk->key)) return STEP_ENDS;
   if (other == HP_RULE_SLOW) return step_slow(walk) ? STEP_GOES_ON : STEP_FAILS;
   /* A frame register of 0 marks the outermost frame (the ABI's convention; the loader's entry has no table). */
   if (walk->fp == 0 && !is_interrupted(walk) && !hp_code_is_restorer(walk->key)) return STEP_ENDS;

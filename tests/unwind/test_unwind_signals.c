@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,6 +51,51 @@ static void test_walk_crosses_from_an_alternate_stack(void **state) {
   stack = (stack_t){.ss_flags = SS_DISABLE};
   sigaltstack(&stack, NULL);
   assert_int_equal(walk_differences, 0);
+}
+
+/* A restorer whose table begins at its first instruction, as in the vDSO of aarch64 before Linux 5.8: nothing covers the place
+ * one instruction before the return address, and a function begins right there. Global: binutils' linker for aarch64 makes a
+ * table entry of a local one without its distance from the section. */
+void restorer_from_its_start(void);
+__asm__(
+    ".text\n\t.p2align 4\n\tnop\n.globl restorer_from_its_start\n.hidden restorer_from_its_start\n"
+    ".type restorer_from_its_start, %function\nrestorer_from_its_start:\n\t.cfi_startproc\n\t.cfi_signal_frame\n"
+#if defined(__x86_64__)
+    "\tmovq $15, %rax\n\tsyscall\n"
+#else
+    "\t.cfi_def_cfa x29, 0\n\t.cfi_offset x29, 0\n\t.cfi_offset x30, 8\n\tmov x8, #139\n\tsvc #0\n"
+#endif
+    "\t.cfi_endproc\n.size restorer_from_its_start, .-restorer_from_its_start\n");
+
+static struct {
+  size_t count;
+  unsigned flags;
+  uintptr_t pcs[WALK_MAX];
+} in_handler;
+static void walk_in_handler(int number) {
+  (void)number;
+  in_handler.count = walk_ours(in_handler.pcs, WALK_MAX, &in_handler.flags);
+}
+
+/* The frames above the restorer are those of this function and its callers (libunwind does not get there). */
+static void test_walk_crosses_a_restorer_described_from_its_start(void **state) {
+  (void)state;
+  enum { RESTORER_IS_GIVEN = 0x04000000 }; /* SA_RESTORER, which libc hides */
+  const struct {                           /* the kernel's own structure */
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+  } action = {.handler = walk_in_handler, .flags = RESTORER_IS_GIVEN, .restorer = restorer_from_its_start};
+  uintptr_t here[WALK_MAX];
+  unsigned flags;
+  size_t n = walk_ours(here, WALK_MAX, &flags);
+  assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR2, &action, NULL, sizeof(action.mask)), 0);
+  raise(SIGUSR2);
+  assert_int_equal(in_handler.pcs[1], (uintptr_t)restorer_from_its_start);
+  assert_int_equal(in_handler.flags & ~(unsigned)HP_UNWIND_HINTS, 0);
+  assert_true(in_handler.count > n + 2);
+  for (size_t i = 1; i < n; i++) assert_int_equal(in_handler.pcs[in_handler.count - n + i], here[i]);
 }
 
 #if defined(__x86_64__)
@@ -172,6 +218,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_walk_crosses_nested_signal_frames),
     cmocka_unit_test(test_walk_crosses_from_an_alternate_stack),
+    cmocka_unit_test(test_walk_crosses_a_restorer_described_from_its_start),
 #if defined(__x86_64__)
     cmocka_unit_test(test_every_instruction_of_a_sort),
     cmocka_unit_test(test_every_instruction_of_the_lazy_binder),
