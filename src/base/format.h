@@ -15,6 +15,7 @@ struct hp_text {
   bool is_cut;
 };
 
+/* Empty, over bytes[0..capacity), which stay the caller's. */
 void hp_text_init(struct hp_text *text, char *bytes, size_t capacity);
 void hp_text_add_char(struct hp_text *text, char c);
 

@@ -20,6 +20,7 @@ struct hp_lock {
   uint32_t word;
 };
 
+/* hp_lock_acquire() of a lock that was not free, without the count: sleeps until it has it. */
 void hp_lock_acquire_slow(struct hp_lock *lock);
 
 /* The bare word, for hp_lock_acquire_slow(). */

@@ -24,6 +24,7 @@ struct hp_address_ranges {
 /* Adds a range; an empty one is left out. */
 void hp_address_ranges_add(struct hp_address_ranges *list, uint64_t low, uint64_t high, uint64_t what);
 
+/* After the last add, before the first find. */
 void hp_address_ranges_sort(struct hp_address_ranges *list);
 
 /* The innermost range that holds the address among the first *from (start with count); null: none. Moves *from to the one found, so

@@ -14,6 +14,7 @@
 
 struct hp_merge;
 
+/* An empty sum. */
 struct hp_merge *hp_merge_new(void);
 
 /* Adds `scale` (1, or -1 for the old side of a difference) times every sample. The first profile's sample types are the sum's; a

@@ -4,7 +4,7 @@
  * A process is known by its start (the time of the profile less its duration, exact to the nanosecond in files of this library)
  * and its program (build id, or file name). Not known: files of other makers, sums (their duration is no span), files without
  * a duration. A reset of the allocated columns (heapprof_reset) moves the start, so it reads as another process.
- * Ownership   hp_origins_free frees all; the paths are the caller's. Threads   none.
+ * Ownership   hp_origins_free frees all; the paths are the caller's.
  */
 #ifndef HP_PROFILE_ORIGIN_H
 #define HP_PROFILE_ORIGIN_H

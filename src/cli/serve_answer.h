@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * serve_answer.h - what heapprof serve answers to a request; knows no sockets (serve_http.h brings the requests).
  *
- * Threads  hp_serve_answer may run in many threads at once. Fetching a profile is serialised: one dump of the process at a
- * time; who waits longer than HP_SERVE_QUEUE_SECONDS is told so (503). At most HP_SERVE_DELTAS_MAX requests with ?seconds=
- * at once. Stop     hp_serve_stop wakes the waiting ones; they answer 503.
+ * Threads     hp_serve_answer may run in many threads at once. Fetching a profile is serialised: one dump of the process at a
+ *             time; who waits longer than HP_SERVE_QUEUE_SECONDS is told so (503). At most HP_SERVE_DELTAS_MAX requests with
+ *             ?seconds= at once.
+ * Stop        hp_serve_stop wakes the waiting ones; they answer 503.
  */
 #ifndef HP_SERVE_ANSWER_H
 #define HP_SERVE_ANSWER_H
@@ -57,6 +58,7 @@ struct hp_serve_answer {
   size_t body_bytes;
 };
 
+/* fetch and context are used by every answer until hp_serve_free, which comes when no answer is under way. */
 void hp_serve_init(struct hp_serve *serve, hp_serve_fetch *fetch, void *context);
 void hp_serve_free(struct hp_serve *serve);
 
@@ -67,6 +69,7 @@ void hp_serve_answer(struct hp_serve *serve, const struct hp_serve_request *requ
 void hp_serve_answer_line(struct hp_serve_answer *out, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Any thread; not in a signal handler. */
 void hp_serve_stop(struct hp_serve *serve);
 
 #endif

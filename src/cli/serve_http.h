@@ -2,10 +2,11 @@
  * serve_http.h - brings HTTP requests to serve_answer.h by libmicrohttpd, and keeps clients within bounds.
  *
  * Bounds      HP_SERVE_CONNECTIONS_MAX connections, one request each; 16 KiB for request line and headers; a body only for
- * the path that takes one, up to 1 MiB; a request must have come within HP_SERVE_REQUEST_SECONDS; an idle or unread
- * connection is closed after as long again. Rebinding   while we listen on loopback only, the Host header must name
- * loopback: a web page the user looks at could otherwise reach us under a name of its own. Threads     one a connection,
- * made by libmicrohttpd, signals as the thread that starts the server has them.
+ *             the path that takes one, up to 1 MiB; a request must have come within HP_SERVE_REQUEST_SECONDS; an idle or unread
+ *             connection is closed after as long again.
+ * Rebinding   while we listen on loopback only, the Host header must name loopback: a web page the user looks at could
+ *             otherwise reach us under a name of its own.
+ * Threads     one a connection, made by libmicrohttpd, signals as the thread that starts the server has them.
  */
 #ifndef HP_SERVE_HTTP_H
 #define HP_SERVE_HTTP_H

@@ -2,8 +2,9 @@
  * trend_series.h - the memory in use of each stack over a series of dumps, with the fit of its growth.
  *
  * A stack is known by its places in the binaries (build id or path, and offset), not by addresses: dumps may be of different
- * runs. Ownership   hp_trend_free frees all; the frames are the caller's. Memory  one profile at a time, and 32 bytes a
- * stack and dump. Threads     none.
+ * runs.
+ * Ownership   hp_trend_free frees all; the frames are the caller's.
+ * Memory      one profile at a time, and 32 bytes a stack and dump.
  */
 #ifndef HP_TREND_SERIES_H
 #define HP_TREND_SERIES_H

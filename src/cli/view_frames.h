@@ -4,7 +4,8 @@
  *
  * Names are those of report.h, so a frame here is a row of `heapprof top`. A frame without a name is "0xADDRESS
  * module+0xOFFSET"; between profiles it is known by the part after the address, which address space randomisation leaves
- * alone. Threads  none. Memory  grows with the number of distinct frames; texts are copied, profiles may go.
+ * alone.
+ * Memory      grows with the number of distinct frames; texts are copied, profiles may go.
  */
 #ifndef HP_VIEW_FRAMES_H
 #define HP_VIEW_FRAMES_H
@@ -36,6 +37,7 @@ struct hp_view_ids {
   uint32_t *of_location; /* profile->locations[i], used where it has no lines */
 };
 
+/* Empty. hp_view_frames_free frees all of it, not the struct. */
 void hp_view_frames_init(struct hp_view_frames *frames, bool by_line);
 void hp_view_frames_free(struct hp_view_frames *frames);
 

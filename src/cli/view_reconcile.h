@@ -34,6 +34,7 @@ struct hp_reconcile {
 /* The names of the keys, by enum hp_reconcile_key. */
 extern const char *const hp_reconcile_names[HP_RECONCILE_COUNT];
 
+/* What the comments of the profile say; the profile may go. */
 void hp_view_reconcile_read(const struct hp_profile *profile, struct hp_reconcile *out);
 
 /* The figures that are said, as an object, or null when none is. */

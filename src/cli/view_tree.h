@@ -29,6 +29,7 @@ struct hp_view_tree {
   struct hp_id_map children; /* parent and frame -> node */
 };
 
+/* Only the empty stack. hp_view_tree_free frees all of it, not the struct. */
 void hp_view_tree_init(struct hp_view_tree *tree);
 void hp_view_tree_free(struct hp_view_tree *tree);
 

@@ -7,7 +7,7 @@
  *             there, start < limit; a location in its mapping, with an address or a function; a value for each type,
  *             0 <= in use <= allocated (kind heap: allocated 0), no row without a stack, no row that is all zero;
  *             period type, default type.
- * Callers     profile_stream feeds what it is about to compress; tests and tools whole buffers.
+ * Callers     profile_stream feeds what it is about to compress; tests whole buffers.
  * Signals     async-signal-safe. Input may be any bytes. */
 #ifndef HP_PPROF_CHECK_H
 #define HP_PPROF_CHECK_H
@@ -40,6 +40,7 @@ struct hp_pprof_check {
   char fault[HP_PPROF_FAULT_MAX]; /* "" or the first fault, for the log */
 };
 
+/* Nothing read yet. The arena must outlive the check. */
 void hp_pprof_check_begin(struct hp_pprof_check *check, enum hp_profile_kind kind, struct hp_arena *arena);
 
 /* Whole fields of a Profile, each piece after the ones it refers to. 0, -EBADMSG (check->fault says what), -ENOMEM. */
@@ -48,7 +49,7 @@ int hp_pprof_check_feed(struct hp_pprof_check *check, const void *bytes, size_t 
 /* After the last piece: is everything there that must be? 0 or -EBADMSG. */
 int hp_pprof_check_end(struct hp_pprof_check *check);
 
-/* A whole profile, uncompressed, its fields in any order. 0, -EBADMSG or -ENOMEM; *out_fault: what is wrong, in the arena.
+/* Tests: a whole profile, uncompressed, its fields in any order. 0, -EBADMSG or -ENOMEM; *out_fault: what is wrong, in the arena.
  */
 int hp_pprof_check_buffer(const void *bytes, size_t n, enum hp_profile_kind kind, struct hp_arena *arena,
                           const char **out_fault);

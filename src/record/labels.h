@@ -29,6 +29,7 @@ const char *hp_labels_age_name(uint32_t bucket);
 /* CLOCK_MONOTONIC in seconds: what ages are counted from. Async-signal-safe. */
 uint32_t hp_labels_now_seconds(void);
 
+/* Around fork. */
 void hp_labels_lock(void);
 void hp_labels_unlock(void);
 

@@ -66,7 +66,7 @@ void hp_stack_add_alloc(struct hp_stack *stack, uint64_t objects, uint64_t bytes
 void hp_stack_add_free(struct hp_stack *stack, uint64_t objects, uint64_t bytes);
 
 /* The four counters of one moment: 0 <= freed <= alloc, and no bytes without objects, whatever others add meanwhile (the order
- * of the loads is above). Any thread, async-signal-safe. */
+ * of the loads is above). Fixed point. Any thread, async-signal-safe. */
 struct hp_stack_counts {
   uint64_t alloc_objects, alloc_bytes, freed_objects, freed_bytes;
 };

@@ -2,8 +2,9 @@
  * cfi.h - reads .eh_frame: from an address to the rules that lead from its frame to the caller's.
  *
  * Invariants  reads only inside [lo, hi) of its tables, whatever bytes are there; every loop is bounded by them or by a
- * limit. The tables are hostile input: a bad one gives HP_CFI_CORRUPT, never a fault. Callers     unwinder (rule misses),
- * slow_step, the fuzzer. Pure functions: any thread, async-signal-safe, no memory. */
+ *             limit. The tables are hostile input: a bad one gives HP_CFI_CORRUPT, never a fault.
+ * Callers     walk_rule (rule misses), slow_step, the fuzzer.
+ * Threads     pure functions: any thread, async-signal-safe, no memory. */
 #ifndef HP_CFI_H
 #define HP_CFI_H
 

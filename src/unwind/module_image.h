@@ -2,8 +2,9 @@
  * module_image.h - what the program headers of a loaded object say, read from its mapping.
  *
  * Invariants  reads only the headers (in the first page of the object, if not known from elsewhere) and the PT_LOAD segments
- * that its headers describe inside [map_start, map_end); headers that contradict themselves give an image without text,
- * notes and tables. Callers     modules.c, the fuzzer. Pure functions over mapped memory: any thread, async-signal-safe. */
+ *             that its headers describe inside [map_start, map_end); headers that contradict themselves give an image without
+ *             text, notes and tables.
+ * Callers     modules.c, the fuzzer. Pure functions over mapped memory: any thread, async-signal-safe. */
 #ifndef HP_MODULE_IMAGE_H
 #define HP_MODULE_IMAGE_H
 

@@ -46,15 +46,15 @@ struct hp_module {
  * Sets *out_died when registering found a known module gone. Async-signal-safe but for the modules' lock. */
 const struct hp_module *hp_modules_note(uintptr_t pc, bool *out_died);
 
-/* Newest first; walk by ->next. */
+/* Newest first; walk by ->next. Any thread, async-signal-safe. */
 const struct hp_module *hp_modules_first(void);
 
-/* The module loaded now that covers the address. NULL: none. Async-signal-safe. */
+/* Tests: the module loaded now that covers the address. NULL: none. Async-signal-safe. */
 const struct hp_module *hp_modules_find(uintptr_t address);
 
 /* Ask the loader about every module thought alive and mark the ones that have gone. Returns whether any has. */
 bool hp_modules_check(void);
-/* Number of modules found gone so far. */
+/* Number of modules found gone so far. Any thread, async-signal-safe. */
 uint32_t hp_modules_epoch(void);
 
 /* Who wants to know, with the lock held: of a module found gone that still counts as loaded; of one that is back and does
@@ -63,6 +63,7 @@ struct hp_modules_watcher {
   void (*leaving)(const struct hp_module *module);
   void (*returning)(const struct hp_module *module);
 };
+/* watcher: kept, not copied. */
 void hp_modules_watch(const struct hp_modules_watcher *watcher);
 
 /* For the watcher: which modules a stack of these return addresses belongs to, as a kept set. */
@@ -77,6 +78,7 @@ const struct hp_module_set *hp_modules_loaded(struct hp_arena *arena, uint32_t *
 /* Grows with each change to what is loaded; odd while one is under way. */
 uint32_t hp_modules_sequence(void);
 
+/* Around fork. */
 void hp_modules_lock(void);
 void hp_modules_unlock(void);
 

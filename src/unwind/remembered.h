@@ -14,13 +14,14 @@
  * register that is loaded anew before any step uses it (code without frame pointers keeps anything there) need not be the
  * same, nor the slot it came from.
  *
- * Invariants  all entries lie on the thread's own stack (stack_bounds.h): between a live sp and its end everything is
- * mapped, so slots are read unchecked. An entry whose step was not a plain one has cfa 0 and links to nothing. A record is
- * good for one generation of the rules; it is neither made nor used while an unload is under way. Threads     a record
- * belongs to the thread whose thread pointer it is filed under: two live threads never share one. A thread that reuses a
- * dead one's thread pointer takes over its record, which is as good as any (it is verified anyway). Memory      private
- * heap, 15 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without. Signals     not
- * re-entered (callers' section). Fork: the child's thread has the same thread pointer. */
+ * Invariants  all entries lie on the thread's own stack (stack_bounds.h): between a live sp and its end everything is mapped,
+ *             so slots are read unchecked. An entry whose step was not a plain one has cfa 0 and links to nothing. A record is
+ *             good for one generation of the rules; it is neither made nor used while an unload is under way.
+ * Threads     a record belongs to the thread whose thread pointer it is filed under: two live threads never share one. A thread
+ *             that reuses a dead one's thread pointer takes over its record, which is as good as any (it is verified anyway).
+ * Memory      private heap, 15 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without.
+ * Signals     not re-entered (callers' section).
+ * Fork        the child's thread has the same thread pointer. */
 #ifndef HP_REMEMBERED_H
 #define HP_REMEMBERED_H
 
@@ -82,6 +83,7 @@ struct hp_remembered_own {
 };
 extern __thread struct hp_remembered_own hp_remembered_tls HP_TLS;
 
+/* A record for this thread into *own: the one filed under its thread pointer, or a new one; NULL when there is no room. */
 void hp_remembered_claim(struct hp_remembered_own *own);
 
 /* This thread's repeats, or NULL. */

@@ -8,8 +8,9 @@
  * the whole stack is the entry's, exactly, for the reason given in remembered.h.
  *
  * Filled from a walk that was recorded whole; which walks are worth recording, each entry judges by what came of the last ones.
- * Threads, signals  as the record (remembered.h), to which it belongs. Memory  private heap, 38 KiB for each of at most
- * HP_REPEATS_THREADS_MAX threads, from a thread's HP_REPEATS_FIRST_WALK-th walk on; the others go without. */
+ * Threads     and signals: as the record (remembered.h), to which it belongs.
+ * Memory      private heap, 38 KiB for each of at most HP_REPEATS_THREADS_MAX threads, from a thread's
+ *             HP_REPEATS_FIRST_WALK-th walk on; the others go without. */
 #ifndef HP_REPEATS_H
 #define HP_REPEATS_H
 

@@ -8,7 +8,7 @@
  *   reader      table = hp_rule_table_load() once a walk; looks into first, then second; a miss: read .eh_frame
  *   writer      hp_rule_cache_insert, under a try-lock (a loser does not cache), only if no unload came between
  *   unload      hp_rule_cache_suspend: walks that begin now find an empty table; hp_rule_cache_resume gives the real one
- * back, emptied if a module has died (a module without a rule here may come and go unnoticed)
+ *               back, emptied if a module has died (a module without a rule here may come and go unnoticed)
  *
  * Why that is exact: a stack that shows a library loaded at reused addresses begins its walk after that library was mapped,
  * hence after the unloading thread suspended the table (both under the loader's lock). See unwinder.c.
@@ -49,6 +49,7 @@ static inline size_t hp_rule_index(uintptr_t key, uint64_t index_mask) { return 
 
 /* To be read before the rule is; insert compares. Acquire. */
 static inline uint32_t hp_rule_cache_generation(void) { return hp_load_acquire(&hp_rule_cache.generation); }
+/* The rule of a key as it was read in that generation; not kept when another thread inserts just now, or after an unload. */
 void hp_rule_cache_insert(uintptr_t key, uint64_t rule, uint32_t generation);
 
 /* Forget everything. deaths: hp_modules_epoch() as it was before the call. */
@@ -58,7 +59,9 @@ void hp_rule_cache_suspend(void);
 /* deaths as above: if it is not that of the last flush, flushes. */
 void hp_rule_cache_resume(uint32_t deaths);
 
+/* Memory of all tables so far. */
 size_t hp_rule_cache_bytes(void);
+/* Around fork. */
 void hp_rule_cache_lock(void);
 void hp_rule_cache_unlock(void);
 

@@ -2,8 +2,8 @@
  * slow_step.h - one frame up with every general register followed: for rows whose CFA hangs on a register other than sp and
  * fp, or on a general expression.
  *
- * Why not libunwind: its unw_step was the plan (linked in under private names), and this file did the same in 150 lines on
- * top of what cfi.c has read anyway, while libunwind would bring 45 KB of code, 43 KB of static data, a lock around it, its
+ * Why not libunwind: its unw_step was the plan (linked in under private names), and this file did the same in less than 150 lines
+ * on top of what cfi.c has read anyway, while libunwind would bring 45 KB of code, 43 KB of static data, a lock around it, its
  * own sigprocmask, mmap and open calls to be taken over one by one, and more stack than a small thread has.
  * tests/unwind compares the two.
  *

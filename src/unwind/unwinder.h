@@ -65,7 +65,7 @@ struct hp_hash_tail hp_unwind_tail(void);
                            .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 #endif
 
-/* Drop every cached rule and remembered stack (tests; a module died). Any thread. */
+/* Tests: drop every cached rule and remembered stack. Any thread. */
 void hp_unwind_flush(void);
 
 /* Around the program's dlclose: between the two nothing is cached; after it the modules that have gone are marked dead
@@ -74,7 +74,7 @@ void hp_unwind_flush(void);
 void hp_unwind_before_unload(void);
 bool hp_unwind_after_unload(void);
 
-/* Counters since the start, for statistics and tests. */
+/* Tests: counters since the start. */
 struct hp_unwind_stats {
   uint64_t rule_misses;   /* frames whose rule had to be read from .eh_frame */
   uint64_t slow_walks;    /* frames stepped with all registers (slow_step.h) */

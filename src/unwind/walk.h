@@ -3,9 +3,9 @@
  * (walk_rule.c) and stepping from a frame that is not plain (walk_special.c).
  *
  * Invariants  every word is read only after a comparison with the range of stack known to be mapped (stack_bounds.h). CFAs
- * grow strictly, but for signal frames, whose number is bounded, and for the one way home from a stack made by hand. Locks
- * the rule cache's try-lock and that of modules.h when a rule is read; none otherwise. Callers     unwinder.c. Any thread,
- * async-signal-safe but for the private heap. */
+ *             grow strictly, but for signal frames, whose number is bounded, and for the one way home from a stack made by hand.
+ * Locks       the rule cache's try-lock and that of modules.h when a rule is read; none otherwise.
+ * Callers     unwinder.c. Any thread, async-signal-safe but for the private heap. */
 #ifndef HP_WALK_H
 #define HP_WALK_H
 
