@@ -52,6 +52,33 @@ def check_unknown_variables(variables):
                 faults.append(f"{path}: {name} is no variable of the library")
 
 
+def named_files(text):
+    """`record/labels.[ch]`, `walk_rule.c`: the paths that may end so."""
+    for name in re.findall(r"`([\w./-]+\.(?:\[ch\]|[ch]|cc|py|map|cmake|txt|proto))`", text):
+        yield from ([name[:-4] + "c", name[:-4] + "h"] if name.endswith(".[ch]") else [name])
+
+
+def check_named_files():
+    files = ["/" + os.path.join(folder, name)[2:] for folder, _, names in os.walk(".") if "/build" not in folder for name in names]
+    for path in ["docs/architecture.md", "src/README.md", "CONTRIBUTING.md"]:
+        for name in sorted(set(named_files(read(path)))):
+            if not any(file.endswith("/" + name) for file in files):
+                faults.append(f"{path}: {name} is no file")
+
+
+def check_map():
+    """The words of the map in src/README.md are files of that folder, * stands for any letters."""
+    folder = None
+    for line in read("src/README.md").split("```")[1].splitlines():
+        if not line.strip():
+            continue
+        folder = line.split("/")[0] if line[0] != " " else folder
+        words = re.sub(r"\([^)]*\)|<\w+>", lambda m: "*" if m[0][0] == "<" else "", line[58:])
+        for word in re.split(r"[\s,]+", words.strip()):
+            if not glob.glob(f"src/{folder}/{word}.[ch]"):
+                faults.append(f"src/README.md: src/{folder} has no {word}")
+
+
 def main():
     variables, functions, verbs = code_variables(), header_functions(), command_verbs()
     expect("README.md", variables, "variable")
@@ -60,6 +87,8 @@ def main():
     expect("README.md", {f"heapprof {verb}" for verb in verbs}, "verb")
     check_unknown_variables(variables)
     check_links()
+    check_named_files()
+    check_map()
     print("\n".join(faults))
     sys.exit(1 if faults else 0)
 
