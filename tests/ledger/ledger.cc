@@ -2,6 +2,7 @@
 // ledger.cc - a random workload over every entry point on four threads, kept in a shadow ledger by call site.
 // ledger CALLS SEED [no-pvalloc]: prints "site alloc_objects alloc_bytes inuse_objects inuse_bytes" for each site; the profile written at
 // exit at rate 1 must say the same, to the byte (ledger.py). Each site is a function of its own, so a row is told by its leaf.
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -67,6 +68,7 @@ static const Site sites[] = {
     {"site_reallocarray", nullptr, MALLOC, same},
 };
 enum { SITES = sizeof sites / sizeof sites[0], REALLOC = SITES - 2, REALLOCARRAY = SITES - 1, THREADS = 4, SLOTS = 512 };
+enum { POSIX_MEMALIGN = 4, ALIGNED_ALLOC = 5, NEW_FIRST = 9 };
 
 struct Line { std::atomic<long> objects, bytes, live_objects, live_bytes; };
 static Line ledger[SITES];
@@ -81,6 +83,18 @@ static void book(int site, size_t n, int sign) {
   ledger[site].live_bytes += sign * (long)n;
 }
 
+// C23's, which few C libraries have yet: they are the profiler's.
+static void (*sized_free)(void *, size_t);
+static void (*aligned_sized_free)(void *, size_t, size_t);
+
+static void free_malloced(const Block *b, uint64_t r) {
+  bool is_aligned = b->site >= POSIX_MEMALIGN && b->site < NEW_FIRST;
+  if ((r & 1) == 0) free(b->p);
+  else if (b->site == ALIGNED_ALLOC) aligned_sized_free(b->p, 64, b->size);
+  else if (is_aligned) free(b->p);
+  else sized_free(b->p, b->size);
+}
+
 static void release(Block *b, uint64_t r) {
   if (b->p == nullptr) return;
   book(b->site, b->size, -1);
@@ -88,7 +102,7 @@ static void release(Block *b, uint64_t r) {
   // address twice; there is no true ledger of that, with any profiler or none.
   if (b->size == 0) r &= ~2ull;
   switch (sites[b->site].kind) {
-    case MALLOC: free(b->p); break;
+    case MALLOC: free_malloced(b, r); break;
     case NEW: if (r & 1) ::operator delete(b->p); else if (r & 2) ::operator delete(b->p, b->size); else ::operator delete(b->p, std::nothrow); break;
     case NEW_ARRAY: if (r & 1) ::operator delete[](b->p); else if (r & 2) ::operator delete[](b->p, b->size); else ::operator delete[](b->p, std::nothrow); break;
     case NEW_ALIGNED: if (r & 1) ::operator delete(b->p, ALIGNMENT); else if (r & 2) ::operator delete(b->p, b->size, ALIGNMENT); else ::operator delete(b->p, ALIGNMENT, std::nothrow); break;
@@ -147,6 +161,12 @@ int main(int argc, char **argv) {
   calls_each = (argc > 1 ? atol(argv[1]) : 1000000) / THREADS;
   seed = argc > 2 ? strtoull(argv[2], nullptr, 10) : 1;
   with_pvalloc = argc <= 3 || strcmp(argv[3], "no-pvalloc") != 0;
+  sized_free = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
+  aligned_sized_free = (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
+  if (sized_free == nullptr || aligned_sized_free == nullptr) {
+    fputs("nobody has free_sized and free_aligned_sized\n", stderr);
+    return 1;
+  }
   pthread_t threads[THREADS];
   for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], nullptr, work, (void *)(i + 1));
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], nullptr);
