@@ -331,9 +331,9 @@ static void test_depth_limit_is_exact(void **state) {
   uintptr_t pcs[64];
   unsigned flags;
   size_t n = walk_ours(pcs, 64, &flags);
-  assert_int_equal(flags, 0);
+  assert_int_equal(flags & ~(unsigned)HP_UNWIND_HINTS, 0);
   assert_int_equal(walk_ours(pcs, n, &flags), n);
-  assert_int_equal(flags, 0);
+  assert_int_equal(flags & ~(unsigned)HP_UNWIND_HINTS, 0);
   assert_int_equal(walk_ours(pcs, n - 1, &flags), n - 1);
   assert_int_equal(flags, HP_UNWIND_TRUNCATED);
 }

@@ -32,10 +32,22 @@ static int step_theirs(unw_cursor_t *cursor, bool *out_left_signal) {
 #endif
 }
 
+/* libunwind on aarch64 tells the root of a stack made by makecontext twice: its last step leads nowhere. */
+static bool has_moved(unw_cursor_t *cursor, unw_word_t *sp) {
+#if defined(__aarch64__)
+  unw_word_t before = *sp;
+  return unw_get_reg(cursor, UNW_REG_SP, sp) == 0 && *sp != before;
+#else
+  (void)cursor, (void)sp;
+  return true;
+#endif
+}
+
 static HP_NOINLINE size_t walk_theirs(uintptr_t *pcs, size_t max, int *out_end) {
   unw_context_t context;
   unw_cursor_t cursor;
   size_t n = 0;
+  unw_word_t sp = 0;
   unw_getcontext(&context);
   unw_init_local(&cursor, &context);
   for (;;) {
@@ -43,6 +55,7 @@ static HP_NOINLINE size_t walk_theirs(uintptr_t *pcs, size_t max, int *out_end) 
     *out_end = step_theirs(&cursor, &is_signal);
     unw_word_t pc;
     if (*out_end <= 0 || n == max || unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0 || pc == 0) break;
+    if (!has_moved(&cursor, &sp) && n > 0 && pcs[n - 1] == pc) break;
     pcs[n++] = pc + (is_signal ? HP_PC_STEP : 0); /* our convention for an interrupted frame */
   }
   return n;
