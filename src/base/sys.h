@@ -76,6 +76,11 @@ static inline int hp_sys_gettid(void) { return (int)hp_syscall0(SYS_gettid); }
 static inline long hp_sys_futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout) {
   return hp_syscall6(SYS_futex, (long)word, op, value, (long)timeout, 0, 0);
 }
+/* So long, or until a signal handler has run. ms < 1000. No cancellation point, unlike libc's. */
+static inline void hp_sys_sleep_ms(int ms) {
+  const struct timespec pause = {.tv_nsec = ms * 1000000L};
+  hp_syscall2(SYS_nanosleep, &pause, NULL);
+}
 /* Every signal but the one by which the C library changes the ids of all threads (setuid, setgid ...): it waits until each
  * thread has answered, so one that keeps it blocked hangs the program. Its handler makes one system call. */
 #define HP_SYS_SIGNALS_TO_BLOCK (~((uint64_t)1 << (33 - 1)))

@@ -39,11 +39,10 @@ static const char *const reason_words[HP_DUMP_REASONS] = {"signal", "period", "g
 bool hp_dump_try_lock(void) { return hp_lock_try(&lock); }
 
 bool hp_dump_lock_for(int64_t nanos) {
-  const struct timespec step = {0, 1000000};
   int64_t until = hp_process_exact_nanos() + nanos;
   while (!hp_lock_try(&lock)) {
     if (hp_process_exact_nanos() > until) return false;
-    hp_syscall2(SYS_nanosleep, &step, NULL);
+    hp_sys_sleep_ms(1);
   }
   return true;
 }

@@ -49,11 +49,6 @@ static void wait_for_bell(uint32_t heard, int64_t until_nanos) {
   hp_sys_futex(&bell, FUTEX_WAIT_PRIVATE, heard, &timeout);
 }
 
-static void wait_a_little(void) {
-  const struct timespec ms = {0, 1000000};
-  hp_syscall2(SYS_nanosleep, &ms, NULL);
-}
-
 static void *run(void *argument) {
   (void)argument;
   hp_syscall2(SYS_prctl, 15 /* PR_SET_NAME */, "heapprof");
@@ -72,7 +67,7 @@ static void *run(void *argument) {
       /* A handler that interrupted malloc may have called exit(), and waits for us while it holds the allocator's lock. */
       if (!hp_trigger_is_last_wanted()) hp_allocator_figures_refresh();
       hp_trigger_serve();
-      if (hp_trigger_is_wanted()) wait_a_little(); /* somebody else dumps */
+      if (hp_trigger_is_wanted()) hp_sys_sleep_ms(1); /* somebody else dumps */
       continue;
     }
     wait_for_bell(heard, next);

@@ -221,9 +221,8 @@ struct loaded {
  * ends the process: then it never ends, and false is the answer. */
 static bool wait_for_change(struct loaded *loaded) {
   enum { SPINS = 64, WAITS_MAX = SPINS + 100 };
-  const struct timespec millisecond = {0, 1000000};
   if (loaded->waits == WAITS_MAX) return false;
-  if (++loaded->waits > SPINS) hp_syscall2(SYS_nanosleep, &millisecond, NULL);
+  if (++loaded->waits > SPINS) hp_sys_sleep_ms(1);
   return true;
 }
 

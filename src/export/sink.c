@@ -9,7 +9,6 @@
 #include "sink.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -82,12 +81,6 @@ static int close_file(int fd) { return hp_sys_close(fd); }
 static int rename_file(const char *from, const char *to) { return hp_sys_rename(from, to); }
 #endif
 
-/* Regular files do not say EAGAIN, but file systems in user space may. */
-static void wait_ms(int ms) {
-  struct timespec pause = {.tv_nsec = ms * 1000000L};
-  hp_syscall4(SYS_ppoll, NULL, 0, &pause, NULL);
-}
-
 /* Does the descriptor still mean our file? A program that becomes a daemon closes every descriptor, and the number may be
  * its own file's by now. */
 static bool is_ours(const struct hp_file_sink *sink) {
@@ -103,8 +96,8 @@ static int write_all(struct hp_byte_sink *base, const void *bytes, size_t n) {
   while (n > 0) {
     long written = write_some(sink->fd, at, n);
     if (written == -EINTR) continue;
-    if (written == -EAGAIN && waits++ < SINK_WAITS_MAX) {
-      wait_ms(SINK_WAIT_MS);
+    if (written == -EAGAIN && waits++ < SINK_WAITS_MAX) { /* no regular file says so, but file systems in user space may */
+      hp_sys_sleep_ms(SINK_WAIT_MS);
       continue;
     }
     if (written < 0) return (int)written;
@@ -264,7 +257,7 @@ static int link_temporary(struct hp_file_sink *sink) {
   set_temporary(sink, SHARED_NAME);
   int status = link_named(sink);
   for (int i = 0; i < SINK_LINK_TRIES && status == -EEXIST; i++) {
-    if (!remove_stale(sink->temporary)) wait_ms(1);
+    if (!remove_stale(sink->temporary)) hp_sys_sleep_ms(1);
     status = link_named(sink);
   }
   return status == -EEXIST ? try_names(sink, link_named) : status;

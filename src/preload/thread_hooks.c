@@ -10,6 +10,7 @@
 
 #include "heap.h"
 #include "next_malloc.h"
+#include "sys.h"
 
 void (*hp_hook_before_thread)(void);
 void (*hp_hook_main_leaves)(void);
@@ -56,17 +57,13 @@ static void before_thread(void) {
 /* The kernel gives up a thread's place a little after the thread has been joined. */
 enum { ROOM_TRIES = 20 };
 static bool has_made_room(void) { return hp_hook_no_room != NULL && hp_hook_no_room(); }
-static void wait_for_room(void) {
-  const struct timespec pause = {0, 1000000};
-  nanosleep(&pause, NULL);
-}
 
 HP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
   before_thread();
   int result = hp_next_thread.pthread_create(thread, attributes, start, argument);
   if (HP_LIKELY(result != EAGAIN) || !has_made_room()) return result;
   for (int i = 0; i < ROOM_TRIES && result == EAGAIN; i++) {
-    wait_for_room();
+    hp_sys_sleep_ms(1);
     result = hp_next_thread.pthread_create(thread, attributes, start, argument);
   }
   return result;
@@ -79,7 +76,7 @@ HP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
   int result = next == NULL ? thrd_error : next(thread, start, argument);
   if (HP_LIKELY(result == thrd_success) || !has_made_room()) return result;
   for (int i = 0; i < ROOM_TRIES && result != thrd_success; i++) {
-    wait_for_room();
+    hp_sys_sleep_ms(1);
     result = next(thread, start, argument);
   }
   return result;
