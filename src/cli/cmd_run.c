@@ -117,7 +117,7 @@ static void show_top(const char *path) {
     return;
   }
   struct hp_report report;
-  struct hp_report_options options = {0};
+  struct hp_report_options options = {.first_rows = ROWS_SHOWN};
   struct hp_symbolize_options symbolize = {0};
   hp_symbolize_for_report(profile, &symbolize, false);
   hp_profile_drop_frames(profile);

@@ -103,5 +103,6 @@ int hp_cmd_top(int argc, char **argv) {
     }
   }
   if (optind == argc) return hp_usage("top", "a profile is missing");
+  if (!top.report.edges) top.report.first_rows = (size_t)top.count;
   return show(&top, argv + optind, (size_t)(argc - optind));
 }

@@ -83,6 +83,7 @@ struct hp_filter *hp_filter_new(const struct hp_profile *profile, const char *fo
 }
 
 bool hp_filter_passes(const struct hp_filter *filter, size_t sample) {
+  if (filter->in_focus == NULL && filter->ignored == NULL) return true;
   const struct hp_sample *stack = &filter->profile->samples[sample];
   bool in_focus = filter->in_focus == NULL;
   for (uint32_t i = 0; i < stack->location_count; i++) {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "byte_hash.h"
 #include "cli_memory.h"
 
 enum { CAP_TYPES, CAP_SAMPLES, CAP_VALUES, CAP_STACKS, CAP_LABELS, CAP_MAPPINGS, CAP_LOCATIONS, CAP_LINES, CAP_FUNCTIONS };
@@ -177,29 +177,11 @@ void hp_profile_append_comment(struct hp_profile *profile, const char *text) {
   profile->comments[profile->comment_count++] = string;
 }
 
-/* Seeded once a process, so that no file can be made whose strings all collide. */
-static uint64_t hash_bytes(const void *data, size_t length) {
-  static uint64_t seed;
-  if (seed == 0 && getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) seed = 0x9e3779b97f4a7c15u;
-  const unsigned char *byte = data;
-  uint64_t hash = seed ^ length;
-  for (; length >= 8; length -= 8, byte += 8) {
-    uint64_t word;
-    memcpy(&word, byte, 8);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-    hash ^= hash >> 32;
-  }
-  for (; length > 0; length--, byte++) hash = (hash ^ *byte) * 0x100000001b3u;
-  hash ^= hash >> 33;
-  hash *= 0xc4ceb9fe1a85ec53u;
-  return hash ^ hash >> 29;
-}
-
 static uint64_t hash_entry(const struct hp_profile *profile, bool is_function, uint32_t index) {
-  if (!is_function) return hash_bytes(profile->strings[index], strlen(profile->strings[index]));
+  if (!is_function) return hp_byte_hash(profile->strings[index], strlen(profile->strings[index]));
   const struct hp_function *function = &profile->functions[index];
   uint64_t words[4] = {function->name, function->system_name, function->file, (uint64_t)function->start_line};
-  return hash_bytes(words, sizeof words);
+  return hp_byte_hash(words, sizeof words);
 }
 
 static bool entries_equal(const struct hp_profile *profile, bool is_function, uint32_t a, uint32_t b) {
@@ -241,7 +223,7 @@ uint32_t hp_profile_intern(struct hp_profile *profile, const char *text) {
   struct index_table *table = table_ready(profile, false);
   size_t length = strlen(text);
   size_t mask = table->slot_count - 1;
-  size_t slot = hash_bytes(text, length) & mask;
+  size_t slot = hp_byte_hash(text, length) & mask;
   for (; table->slots[slot] != 0; slot = (slot + 1) & mask)
     if (strcmp(profile->strings[table->slots[slot] - 1], text) == 0) return table->slots[slot] - 1;
   uint32_t index = hp_profile_append_string(profile, text, length);

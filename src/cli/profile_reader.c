@@ -110,15 +110,18 @@ static void id_list_widen(struct id_list *list) {
 }
 
 static void id_list_append(struct id_list *list, const uint64_t *ids, size_t count) {
-  uint64_t widest = 0;
-  for (size_t i = 0; i < count; i++) widest |= ids[i];
-  if (list->wide == NULL && widest > UINT32_MAX) id_list_widen(list);
+  if (list->wide == NULL) {
+    uint64_t widest = 0;
+    hp_array_reserve(&list->narrow, &list->capacity, list->count + count, sizeof *list->narrow);
+    for (size_t i = 0; i < count; i++) {
+      list->narrow[list->count + i] = (uint32_t)ids[i];
+      widest |= ids[i];
+    }
+    if (widest > UINT32_MAX) id_list_widen(list);
+  }
   if (list->wide != NULL) {
     hp_array_reserve(&list->wide, &list->capacity, list->count + count, sizeof *list->wide);
     for (size_t i = 0; i < count; i++) list->wide[list->count + i] = ids[i];
-  } else {
-    hp_array_reserve(&list->narrow, &list->capacity, list->count + count, sizeof *list->narrow);
-    for (size_t i = 0; i < count; i++) list->narrow[list->count + i] = (uint32_t)ids[i];
   }
   list->count += count;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * report.c - see report.h.
+ * report.c - see report.h. Which row a frame belongs to is report_rows.c's; here rows are numbers, and summing up is array work.
  *
- * Rows are found once for every line of the profile, through a table keyed by function name (by_line: and file and line), so
- * that summing up is array work only: 100 000 stacks of 40 frames take a fraction of the time of reading them.
+ * In passes, each over as few arrays as it can, since with more rows than fit into the caches that is where the time goes:
+ *   weigh_stacks   which stacks count, and their errors
+ *   sum_leaves     flat, of every row
+ *   choose_rows    which rows can be among the first: flat comes first in the order, so that needs no cum
+ *   sum_frames     cum and the errors, of these rows; that the others were seen is only marked
+ *   order_rows, fill_rows
+ * A row counts once a stack however often it recurs: it carries the number of the last stack it was seen in.
  */
 #include "report.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,35 +18,37 @@
 #include "cli_memory.h"
 #include "frame_filter.h"
 #include "id_map.h"
+#include "report_rows.h"
 #include "sampling_error.h"
 
-/* What a row comes to: all that counting a frame touches, in one place, since with more rows than fit into the caches this is
- * where the time goes. */
+/* What counting a frame touches, in half a cache line. */
 struct tally {
-  struct hp_sampling_variance flat_variance, cum_variance;
-  int64_t flat, cum;
-  size_t seen; /* the last sample counted in cum, plus one */
+  struct hp_sampling_variance variance;
+  int64_t cum;
+  uint32_t seen; /* the last sample counted, plus one */
 };
+
+enum { MARK_WANTED = 1, MARK_SEEN = 2 };
 
 struct builder {
   const struct hp_profile *profile;
   const struct hp_report_options *options;
   struct hp_report *report;
-  size_t row_capacity, edge_capacity;
-  uint32_t *slots; /* open addressing over rows, row + 1 */
-  size_t slot_count;
+  struct hp_report_rows *rows;
+  /* By sample. */
+  bool *counted;
+  struct hp_sampling_variance *variances; /* null: no errors */
+  bool has_growth, has_shrinkage;         /* values of both signs: a row that was seen may come to 0 */
+  /* By row. */
+  int64_t *flats;
+  struct hp_sampling_variance *flat_variances;
   struct tally *tallies;
-  struct hp_id_map edges; /* caller << 32 | callee */
-  size_t *edge_seen;
+  uint8_t *marks; /* null: every row is wanted */
+  /* Caller << 32 | callee to index. */
+  struct hp_id_map edges;
+  size_t edge_capacity;
+  uint32_t *edge_seen;
   size_t edge_seen_capacity;
-  char **texts;
-  size_t text_count, text_capacity;
-};
-
-/* Names made here, freed with the report. */
-struct owned_text {
-  char **texts;
-  size_t count;
 };
 
 static int64_t add_saturated(int64_t a, int64_t b) {
@@ -53,101 +59,7 @@ static int64_t add_saturated(int64_t a, int64_t b) {
 
 static int64_t magnitude(int64_t value) { return value >= 0 ? value : value == INT64_MIN ? INT64_MAX : -value; }
 
-static uint64_t hash_text(uint64_t hash, const char *text) {
-  for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-  return hash;
-}
-
-static size_t slot_of(const struct builder *builder, const struct hp_report_row *key) {
-  uint64_t hash =
-      hash_text(hash_text(0xcbf29ce484222325u, key->function) * 31, key->file) ^ (uint64_t)key->line * 0x9e3779b97f4a7c15u;
-  hash ^= hash >> 29;
-  hash *= 0xd6e8feb86659fd93u;
-  return (size_t)(hash ^ hash >> 32) & (builder->slot_count - 1);
-}
-
-static void rehash(struct builder *builder) {
-  builder->slot_count = builder->slot_count == 0 ? 256 : builder->slot_count * 2;
-  free(builder->slots);
-  builder->slots = hp_alloc_zeroed(builder->slot_count, sizeof *builder->slots);
-  for (size_t i = 0; i < builder->report->row_count; i++) {
-    size_t slot = slot_of(builder, &builder->report->rows[i]);
-    while (builder->slots[slot] != 0) slot = (slot + 1) & (builder->slot_count - 1);
-    builder->slots[slot] = (uint32_t)i + 1;
-  }
-}
-
-static uint32_t row_of(struct builder *builder, const struct hp_report_row *key) {
-  struct hp_report *report = builder->report;
-  if ((report->row_count + 1) * 2 > builder->slot_count) rehash(builder);
-  size_t slot = slot_of(builder, key);
-  for (; builder->slots[slot] != 0; slot = (slot + 1) & (builder->slot_count - 1)) {
-    const struct hp_report_row *row = &report->rows[builder->slots[slot] - 1];
-    if (row->line == key->line && strcmp(row->function, key->function) == 0 && strcmp(row->file, key->file) == 0)
-      return builder->slots[slot] - 1;
-  }
-  hp_array_reserve(&report->rows, &builder->row_capacity, report->row_count + 1, sizeof *report->rows);
-  report->rows[report->row_count] = *key;
-  builder->slots[slot] = (uint32_t)report->row_count + 1;
-  return (uint32_t)report->row_count++;
-}
-
-/* A name for code without one: "[libfoo.so]" by function, as pprof has it, "0x7f12 libfoo.so+0x34" by line. */
-static const char *address_name(struct builder *builder, const struct hp_location *location) {
-  const struct hp_profile *profile = builder->profile;
-  const struct hp_mapping *mapping = location->mapping != HP_NONE ? &profile->mappings[location->mapping] : NULL;
-  const char *file = mapping != NULL ? hp_profile_text(profile, mapping->file) : "";
-  const char *slash = strrchr(file, '/');
-  if (slash != NULL) file = slash + 1;
-  char *name;
-  if (!builder->options->by_line)
-    name = file[0] != '\0' ? hp_format("[%.200s]", file) : hp_strdup("<unknown>");
-  else if (mapping == NULL)
-    name = hp_format("0x%" PRIx64, location->address);
-  else
-    name = hp_format("0x%" PRIx64 " %.200s+0x%" PRIx64, location->address, file,
-                     location->address - mapping->start + mapping->offset);
-  hp_array_reserve(&builder->texts, &builder->text_capacity, builder->text_count + 1, sizeof *builder->texts);
-  builder->texts[builder->text_count++] = name;
-  return name;
-}
-
-static uint32_t nameless_row(struct builder *builder, const struct hp_location *location) {
-  return row_of(builder, &(struct hp_report_row){.function = address_name(builder, location), .file = ""});
-}
-
-/* line_rows and location_rows. By function, each function is looked up once. */
-static void find_rows(struct builder *builder) {
-  const struct hp_profile *profile = builder->profile;
-  struct hp_report *report = builder->report;
-  uint32_t *function_rows = hp_alloc(profile->function_count * sizeof *function_rows);
-  memset(function_rows, 0xff, profile->function_count * sizeof *function_rows);
-  report->line_rows = hp_alloc(profile->line_count * sizeof *report->line_rows);
-  report->location_rows = hp_alloc(profile->location_count * sizeof *report->location_rows);
-  for (size_t i = 0; i < profile->location_count; i++) {
-    const struct hp_location *location = &profile->locations[i];
-    report->location_rows[i] = location->line_count == 0 ? nameless_row(builder, location) : HP_NONE;
-    for (uint32_t l = location->first_line; l < location->first_line + location->line_count; l++) {
-      const struct hp_line *line = &profile->lines[l];
-      const struct hp_function *function = line->function != HP_NONE ? &profile->functions[line->function] : NULL;
-      if (function == NULL || hp_profile_text(profile, function->name)[0] == '\0') {
-        report->line_rows[l] = nameless_row(builder, location);
-      } else if (builder->options->by_line) {
-        report->line_rows[l] = row_of(builder, &(struct hp_report_row){.function = hp_profile_text(profile, function->name),
-                                                                       .file = hp_profile_text(profile, function->file),
-                                                                       .line = line->line});
-      } else {
-        uint32_t *row = &function_rows[line->function];
-        if (*row == HP_NONE)
-          *row = row_of(builder, &(struct hp_report_row){.function = hp_profile_text(profile, function->name), .file = ""});
-        report->line_rows[l] = *row;
-      }
-    }
-  }
-  free(function_rows);
-}
-
-static void count_edge(struct builder *builder, uint32_t caller, uint32_t callee, size_t sample, int64_t value) {
+static void count_edge(struct builder *builder, uint32_t caller, uint32_t callee, uint32_t sample, int64_t value) {
   if (caller == callee) return;
   struct hp_report *report = builder->report;
   uint64_t key = (uint64_t)caller << 32 | callee;
@@ -163,41 +75,6 @@ static void count_edge(struct builder *builder, uint32_t caller, uint32_t callee
   if (builder->edge_seen[index] == sample + 1) return;
   builder->edge_seen[index] = sample + 1;
   report->edges[index].value = add_saturated(report->edges[index].value, value);
-}
-
-struct walk {
-  size_t sample;
-  int64_t value;
-  struct hp_sampling_variance variance;
-  uint32_t callee; /* the row beneath, HP_NONE at the leaf */
-};
-
-static void count_frame(struct builder *builder, struct walk *walk, uint32_t row) {
-  struct tally *tally = &builder->tallies[row];
-  if (walk->callee == HP_NONE) {
-    tally->flat = add_saturated(tally->flat, walk->value);
-    hp_sampling_variance_merge(&tally->flat_variance, &walk->variance);
-  } else if (builder->options->edges) {
-    count_edge(builder, row, walk->callee, walk->sample, walk->value);
-  }
-  if (tally->seen != walk->sample + 1) {
-    tally->seen = walk->sample + 1;
-    tally->cum = add_saturated(tally->cum, walk->value);
-    hp_sampling_variance_merge(&tally->cum_variance, &walk->variance);
-  }
-  walk->callee = row;
-}
-
-static void count_stack(struct builder *builder, struct walk *walk) {
-  const struct hp_profile *profile = builder->profile;
-  const struct hp_sample *sample = &profile->samples[walk->sample];
-  for (uint32_t i = 0; i < sample->location_count; i++) {
-    uint32_t index = profile->stack_locations[sample->first_location + i];
-    const struct hp_location *location = &profile->locations[index];
-    if (location->line_count == 0) count_frame(builder, walk, builder->report->location_rows[index]);
-    for (uint32_t l = location->first_line; l < location->first_line + location->line_count; l++)
-      count_frame(builder, walk, builder->report->line_rows[l]);
-  }
 }
 
 /* The column of the other kind if the two and the period let us say how good a figure is, else HP_NONE. */
@@ -220,42 +97,192 @@ static struct hp_sampling_variance sample_variance(const struct builder *builder
   return variance;
 }
 
-static void sum_up(struct builder *builder, const struct hp_filter *filter) {
+static void weigh_stacks(struct builder *builder, const struct hp_filter *filter) {
   const struct hp_profile *profile = builder->profile;
   struct hp_report *report = builder->report;
   uint32_t partner = error_partner(profile, report->type);
   struct hp_sampling_variance total = {0, 0};
   report->has_error = partner != HP_NONE;
+  builder->counted = hp_alloc_zeroed(profile->sample_count, sizeof *builder->counted);
+  if (report->has_error) builder->variances = hp_alloc(profile->sample_count * sizeof *builder->variances);
   for (size_t i = 0; i < profile->sample_count; i++) {
-    struct walk walk = {.sample = i, .value = hp_profile_value(profile, i, report->type), .callee = HP_NONE};
-    report->total = add_saturated(report->total, magnitude(walk.value));
-    if (walk.value == 0 || !hp_filter_passes(filter, i)) continue;
-    report->shown_total = add_saturated(report->shown_total, walk.value);
-    walk.variance = sample_variance(builder, i, partner);
-    hp_sampling_variance_merge(&total, &walk.variance);
-    count_stack(builder, &walk);
+    int64_t value = hp_profile_value(profile, i, report->type);
+    report->total = add_saturated(report->total, magnitude(value));
+    if (value == 0 || !hp_filter_passes(filter, i)) continue;
+    builder->counted[i] = true;
+    *(value > 0 ? &builder->has_growth : &builder->has_shrinkage) = true;
+    report->shown_total = add_saturated(report->shown_total, value);
+    if (!report->has_error) continue;
+    builder->variances[i] = sample_variance(builder, i, partner);
+    hp_sampling_variance_merge(&total, &builder->variances[i]);
   }
   report->total_error = hp_sampling_error(&total);
-  for (size_t i = 0; i < report->row_count; i++) {
-    const struct tally *tally = &builder->tallies[i];
-    report->rows[i].flat = tally->flat;
-    report->rows[i].cum = tally->cum;
-    report->rows[i].flat_error = hp_sampling_error(&tally->flat_variance);
-    report->rows[i].cum_error = hp_sampling_error(&tally->cum_variance);
+}
+
+static void sum_leaves(struct builder *builder) {
+  const struct hp_profile *profile = builder->profile;
+  builder->flats = hp_alloc_zeroed(builder->rows->count, sizeof *builder->flats);
+  for (size_t i = 0; i < profile->sample_count; i++) {
+    const struct hp_sample *sample = &profile->samples[i];
+    if (!builder->counted[i] || sample->location_count == 0) continue;
+    uint32_t leaf = profile->stack_locations[sample->first_location], row = builder->rows->of_location[leaf];
+    if (row == HP_NONE) row = builder->rows->of_line[profile->locations[leaf].first_line];
+    builder->flats[row] = add_saturated(builder->flats[row], hp_profile_value(profile, i, builder->report->type));
   }
 }
 
-static int compare_rows(const void *a, const void *b) {
-  const struct hp_report_row *x = *(const struct hp_report_row *const *)a, *y = *(const struct hp_report_row *const *)b;
-  int64_t left = magnitude(x->flat), right = magnitude(y->flat);
-  if (left != right) return left > right ? -1 : 1;
-  left = magnitude(x->cum);
-  right = magnitude(y->cum);
-  if (left != right) return left > right ? -1 : 1;
-  int order = strcmp(x->function, y->function);
-  if (order == 0) order = strcmp(x->file, y->file);
-  if (order == 0) order = (x->line > y->line) - (x->line < y->line);
+struct walk {
+  int64_t value;
+  const struct hp_sampling_variance *variance; /* null: no errors */
+  uint32_t sample;
+  uint32_t callee; /* the row beneath, HP_NONE at the leaf */
+};
+
+static inline void count_frame(struct builder *builder, struct walk *walk, uint32_t row) {
+  struct tally *tally = &builder->tallies[row];
+  if (walk->callee == HP_NONE && walk->variance != NULL)
+    hp_sampling_variance_merge(&builder->flat_variances[row], walk->variance);
+  if (walk->callee != HP_NONE && builder->options->edges) count_edge(builder, row, walk->callee, walk->sample, walk->value);
+  walk->callee = row;
+  if (tally->seen == walk->sample + 1) return;
+  tally->seen = walk->sample + 1;
+  tally->cum = add_saturated(tally->cum, walk->value);
+  if (walk->variance != NULL) hp_sampling_variance_merge(&tally->variance, walk->variance);
+}
+
+/* The frames of a location: one nearly always. */
+static inline void count_location(struct builder *builder, struct walk *walk, uint32_t index) {
+  uint32_t only = builder->rows->of_location[index];
+  if (only != HP_NONE) {
+    count_frame(builder, walk, only);
+    return;
+  }
+  const struct hp_location *location = &builder->profile->locations[index];
+  for (uint32_t l = location->first_line; l < location->first_line + location->line_count; l++)
+    count_frame(builder, walk, builder->rows->of_line[l]);
+}
+
+/* Marks carried between rows and their locations: WANTED from a row to every location with a frame of it, SEEN back. */
+static void carry_marks(const struct builder *builder, uint8_t *of_locations, bool to_locations) {
+  const struct hp_profile *profile = builder->profile;
+  const struct hp_report_rows *rows = builder->rows;
+  for (size_t i = 0; i < profile->location_count; i++) {
+    const struct hp_location *location = &profile->locations[i];
+    uint32_t only = rows->of_location[i], count = only != HP_NONE ? 1 : location->line_count;
+    for (uint32_t l = 0; l < count; l++) {
+      uint8_t *of_row = &builder->marks[only != HP_NONE ? only : rows->of_line[location->first_line + l]];
+      *(to_locations ? &of_locations[i] : of_row) |= to_locations ? *of_row : of_locations[i] & MARK_SEEN;
+    }
+  }
+}
+
+static void sum_frames(struct builder *builder) {
+  const struct hp_profile *profile = builder->profile;
+  uint8_t *marks = NULL; /* by location */
+  builder->tallies = hp_alloc_zeroed(builder->rows->count, sizeof *builder->tallies);
+  if (builder->variances != NULL)
+    builder->flat_variances = hp_alloc_zeroed(builder->rows->count, sizeof *builder->flat_variances);
+  if (builder->marks != NULL) {
+    marks = hp_alloc_zeroed(profile->location_count, sizeof *marks);
+    carry_marks(builder, marks, true);
+  }
+  for (size_t i = 0; i < profile->sample_count; i++) {
+    if (!builder->counted[i]) continue;
+    const struct hp_sample *sample = &profile->samples[i];
+    struct walk walk = {.value = hp_profile_value(profile, i, builder->report->type),
+                        .variance = builder->variances != NULL ? &builder->variances[i] : NULL,
+                        .sample = (uint32_t)i,
+                        .callee = HP_NONE};
+    for (uint32_t k = 0; k < sample->location_count; k++) {
+      uint32_t location = profile->stack_locations[sample->first_location + k];
+      uint8_t mark = MARK_WANTED;
+      if (marks != NULL) {
+        mark = marks[location];
+        marks[location] = mark | MARK_SEEN;
+      }
+      if ((mark & MARK_WANTED) != 0) count_location(builder, &walk, location);
+      if (marks != NULL) walk.callee = 0; /* no leaf any more; the row itself matters to edges only, which want every row */
+    }
+  }
+  if (marks != NULL) carry_marks(builder, marks, false);
+  free(marks);
+}
+
+/* Row numbers in the order of the report. The figure that nearly always decides is beside the number. */
+struct place {
+  int64_t flat; /* magnitude */
+  uint32_t row;
+};
+
+static int compare_places(const void *a, const void *b, void *context) {
+  const struct place *x = a, *y = b;
+  const struct builder *builder = context;
+  if (x->flat != y->flat) return x->flat > y->flat ? -1 : 1;
+  if (builder->tallies != NULL) { /* null as long as rows are chosen by flat */
+    int64_t left = magnitude(builder->tallies[x->row].cum), right = magnitude(builder->tallies[y->row].cum);
+    if (left != right) return left > right ? -1 : 1;
+  }
+  struct hp_report_row p = hp_report_rows_name(builder->rows, x->row), q = hp_report_rows_name(builder->rows, y->row);
+  int order = strcmp(p.function, q.function);
+  if (order == 0) order = strcmp(p.file, q.file);
+  if (order == 0) order = (p.line > q.line) - (p.line < q.line);
   return order;
+}
+
+static int compare_places_reversed(const void *a, const void *b, void *context) { return compare_places(b, a, context); }
+
+/* Puts the first `most` of the places in front, in no order: a heap of the best so far with the last of them on top, which gives way to
+ * each that comes before it. */
+static void select_first(const struct builder *builder, struct place *places, size_t count, size_t most) {
+  qsort_r(places, most, sizeof *places, compare_places_reversed, (void *)builder); /* the last first: that is such a heap */
+  for (size_t i = most; i < count; i++) {
+    struct place place = places[i];
+    if (compare_places(&place, &places[0], (void *)builder) >= 0) continue;
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < most; at = child) {
+      if (child + 1 < most && compare_places(&places[child + 1], &places[child], (void *)builder) > 0) child++;
+      if (compare_places(&places[child], &place, (void *)builder) < 0) break;
+      places[at] = places[child];
+    }
+    places[at] = place;
+  }
+}
+
+/* Wanted are the rows with as much flat as the last of the first few, if flat alone tells which these are. */
+static void choose_rows(struct builder *builder) {
+  size_t most = builder->options->first_rows, count = 0, rows = builder->rows->count;
+  if (most == 0 || (builder->has_growth && builder->has_shrinkage)) return;
+  struct place *places = hp_alloc(rows * sizeof *places);
+  for (uint32_t row = 0; row < rows; row++)
+    if (builder->flats[row] != 0) places[count++] = (struct place){magnitude(builder->flats[row]), row};
+  if (count >= most) {
+    select_first(builder, places, count, most);
+    int64_t least = places[0].flat;
+    builder->marks = hp_alloc_zeroed(rows, sizeof *builder->marks);
+    for (uint32_t row = 0; row < rows; row++)
+      if (magnitude(builder->flats[row]) >= least) builder->marks[row] = MARK_WANTED;
+  }
+  free(places);
+}
+
+/* All rows in order, or the first few of those that have any figure; *count of them. */
+static struct place *order_rows(const struct builder *builder, size_t *count) {
+  size_t most = builder->options->first_rows;
+  struct place *places = hp_alloc(builder->rows->count * sizeof *places);
+  *count = 0;
+  for (uint32_t row = 0; row < builder->rows->count; row++) {
+    bool is_wanted = builder->marks == NULL || (builder->marks[row] & MARK_WANTED) != 0;
+    bool is_zero = builder->marks != NULL ? (builder->marks[row] & MARK_SEEN) == 0
+                                          : builder->flats[row] == 0 && builder->tallies[row].cum == 0;
+    if (!is_zero) builder->report->nonzero_count++;
+    if (most == 0 || (is_wanted && !is_zero)) places[(*count)++] = (struct place){magnitude(builder->flats[row]), row};
+  }
+  if (most != 0 && *count > most) {
+    select_first(builder, places, *count, most);
+    *count = most;
+  }
+  if (*count != 0) qsort_r(places, *count, sizeof *places, compare_places, (void *)builder);
+  return places;
 }
 
 static int compare_edges(const void *a, const void *b) {
@@ -314,33 +341,42 @@ const uint32_t *hp_report_callers(const struct hp_report *report, uint32_t row, 
   return order + low;
 }
 
-/* Sorts the rows and carries every reference to them along. */
-static void sort_rows(struct hp_report *report, const struct hp_profile *profile) {
-  size_t count = report->row_count;
-  const struct hp_report_row **order = hp_alloc(count * sizeof *order);
-  struct hp_report_row *sorted = hp_alloc(count * sizeof *sorted);
-  uint32_t *place = hp_alloc(count * sizeof *place);
-  for (size_t i = 0; i < count; i++) order[i] = &report->rows[i];
-  if (count != 0) qsort(order, count, sizeof *order, compare_rows);
+static void fill_rows(struct builder *builder, const struct place *places, size_t count) {
+  struct hp_report *report = builder->report;
+  report->rows = hp_alloc(count * sizeof *report->rows);
+  report->row_count = count;
   for (size_t i = 0; i < count; i++) {
-    sorted[i] = *order[i];
-    place[order[i] - report->rows] = (uint32_t)i;
+    const struct tally *tally = &builder->tallies[places[i].row];
+    struct hp_report_row *row = &report->rows[i];
+    *row = hp_report_rows_name(builder->rows, places[i].row);
+    row->flat = builder->flats[places[i].row];
+    row->cum = tally->cum;
+    if (!report->has_error) continue;
+    row->flat_error = hp_sampling_error(&builder->flat_variances[places[i].row]);
+    row->cum_error = hp_sampling_error(&tally->variance);
   }
-  free(report->rows);
-  report->rows = sorted;
+}
+
+/* Every reference to a row follows it to its place. */
+static void renumber(struct builder *builder, const struct place *places, size_t count) {
+  const struct hp_profile *profile = builder->profile;
+  struct hp_report *report = builder->report;
+  uint32_t *place_of = hp_alloc(count * sizeof *place_of);
+  for (size_t i = 0; i < count; i++) place_of[places[i].row] = (uint32_t)i;
+  report->line_rows = builder->rows->of_line;
+  report->location_rows = builder->rows->of_location;
   for (size_t i = 0; i < profile->location_count; i++) {
     const struct hp_location *location = &profile->locations[i];
-    if (report->location_rows[i] != HP_NONE) report->location_rows[i] = place[report->location_rows[i]];
+    if (report->location_rows[i] != HP_NONE) report->location_rows[i] = place_of[report->location_rows[i]];
     for (uint32_t l = location->first_line; l < location->first_line + location->line_count; l++)
-      report->line_rows[l] = place[report->line_rows[l]];
+      report->line_rows[l] = place_of[report->line_rows[l]];
   }
   for (size_t i = 0; i < report->edge_count; i++) {
-    report->edges[i].caller = place[report->edges[i].caller];
-    report->edges[i].callee = place[report->edges[i].callee];
+    report->edges[i].caller = place_of[report->edges[i].caller];
+    report->edges[i].callee = place_of[report->edges[i].callee];
   }
+  free(place_of);
   sort_edges(report);
-  free(order);
-  free(place);
 }
 
 /* The names of the columns, for the sentence about one that is not there. */
@@ -364,31 +400,35 @@ int hp_report_build(const struct hp_profile *profile, const struct hp_report_opt
   *out = (struct hp_report){.type = type,
                             .type_name = hp_profile_text(profile, profile->types[type].type),
                             .unit = hp_profile_text(profile, profile->types[type].unit)};
-  struct builder builder = {.profile = profile, .options = options, .report = out};
-  find_rows(&builder);
-  builder.tallies = hp_alloc_zeroed(out->row_count, sizeof *builder.tallies);
-  sum_up(&builder, filter);
-  sort_rows(out, profile);
-  struct owned_text *owned = hp_alloc(sizeof *owned);
-  *owned = (struct owned_text){builder.texts, builder.text_count};
-  out->owned_text = owned;
+  struct builder builder = {.profile = profile, .options = options, .report = out, .rows = hp_alloc(sizeof *builder.rows)};
+  out->names = builder.rows;
+  hp_report_rows_find(builder.rows, profile, options->by_line);
+  weigh_stacks(&builder, filter);
+  sum_leaves(&builder);
+  choose_rows(&builder);
+  sum_frames(&builder);
+  size_t count;
+  struct place *places = order_rows(&builder, &count);
+  fill_rows(&builder, places, count);
+  if (options->first_rows == 0) renumber(&builder, places, count);
   hp_filter_free(filter);
-  free(builder.slots);
+  free(places);
   free(builder.tallies);
+  free(builder.counted);
+  free(builder.variances);
+  free(builder.flats);
+  free(builder.flat_variances);
+  free(builder.marks);
   free(builder.edge_seen);
   hp_id_map_free(&builder.edges);
   return 0;
 }
 
 void hp_report_free(struct hp_report *report) {
-  struct owned_text *owned = report->owned_text;
-  for (size_t i = 0; owned != NULL && i < owned->count; i++) free(owned->texts[i]);
-  if (owned != NULL) free(owned->texts);
-  free(owned);
+  if (report->names != NULL) hp_report_rows_free(report->names);
+  free(report->names);
   free(report->rows);
   free(report->edges);
   free(report->edges_by_callee);
-  free(report->line_rows);
-  free(report->location_rows);
   *report = (struct hp_report){0};
 }

@@ -19,6 +19,7 @@ struct hp_report_options {
   const char *ignore; /* POSIX ERE: none of the stacks with such a frame; null: none left out */
   bool by_line;       /* a row for each function, file and line; else for each function name */
   bool edges;         /* also count caller -> callee pairs */
+  size_t first_rows;  /* 0: all rows; else only so many of the first, no edges, no line_rows, no location_rows */
 };
 
 struct hp_report_row {
@@ -48,12 +49,13 @@ struct hp_report {
   int64_t shown_total;        /* after them */
   struct hp_report_row *rows; /* by |flat| falling, then |cum| falling, then name */
   size_t row_count;
+  size_t nonzero_count;         /* rows, with those left out, that have any figure but 0 */
   struct hp_report_edge *edges; /* by caller; empty unless asked for */
   size_t edge_count;
   uint32_t *edges_by_callee; /* the same, as indices */
   uint32_t *line_rows;       /* profile->lines[i] -> its row; a location without lines: location_rows */
   uint32_t *location_rows;
-  void *owned_text; /* private */
+  struct hp_report_rows *names; /* private: owns the rows' texts */
 };
 
 /* Sums the profile up; it must outlive the report. Returns 0, or -1 and one sentence (no such type, bad expression). */

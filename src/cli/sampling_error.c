@@ -41,9 +41,8 @@ static double weight(double size, double period) { return 1 / -expm1(-fmax(size,
 /* f(s): the variance of the count of one block. */
 static double count_variance(double size, double period) { return 1 / expm1(fmax(size, 1) / period); }
 
-/* Do k samples of blocks of `size` bytes give these figures, up to the rounding of a row? (Go truncates: hence a whole unit.) */
-static bool fits(double k, double size, double period, double objects, double bytes) {
-  double w = weight(size, period);
+/* Do k samples of blocks of `size` bytes and weight w give these figures, up to the rounding of a row? (Go truncates: hence a whole unit.) */
+static bool fits(double k, double size, double w, double objects, double bytes) {
   return k >= 1 && fabs(k * w - objects) <= 1 && fabs(k * w * size - bytes) <= 1 + bytes * 1e-12;
 }
 
@@ -64,16 +63,21 @@ static double size_of_share(double share, double guess, double period) {
 static double single_size(double objects, double bytes, double period) {
   double lowest = fmax(floor((bytes - 1) / (objects + 1)), 1);
   double highest = ceil((bytes + 1) / fmax(objects - 1, 1));
+  /* A larger block weighs less: is there a whole number of samples at all? For most mixtures there is none. */
+  double k_least = fmax(ceil((objects - 1) / weight(lowest, period)), 1);
+  if (k_least > floor((objects + 1) / weight(highest, period))) return 0;
   if (highest - lowest <= CANDIDATES_MAX) {
-    for (double size = lowest; size <= highest; size++)
-      if (fits(round(bytes / (weight(size, period) * size)), size, period, objects, bytes)) return size;
+    for (double size = lowest; size <= highest; size++) {
+      double w = weight(size, period);
+      if (fits(round(bytes / (w * size)), size, w, objects, bytes)) return size;
+    }
     return 0;
   }
   double k_first = fmax(floor((objects - 1) / weight(lowest, period)), 1);
   double k_last = ceil((objects + 1) / weight(highest, period));
   for (double k = k_first; k <= k_last && k - k_first < CANDIDATES_MAX; k++) {
     double size = round(size_of_share(bytes / k, bytes / objects, period));
-    if (fits(k, size, period, objects, bytes)) return size;
+    if (fits(k, size, weight(size, period), objects, bytes)) return size;
   }
   return 0;
 }
@@ -103,10 +107,6 @@ void hp_sampling_variance_add(struct hp_sampling_variance *bytes, struct hp_samp
   double w = weight(mean, period);
   add(bytes, b == 0 ? 0 : n * concave * concave * count_variance(concave, period), b == 0 ? 0 : period * period);
   add(objects, fmin(n * count_variance(fmin(mean, SIZE_BYTES_SMALLEST), period), n * n), w * (w - 1));
-}
-
-void hp_sampling_variance_merge(struct hp_sampling_variance *into, const struct hp_sampling_variance *from) {
-  add(into, from->sum, from->one_sample_max);
 }
 
 double hp_sampling_error(const struct hp_sampling_variance *variance) {

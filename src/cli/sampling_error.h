@@ -20,8 +20,11 @@ struct hp_sampling_variance {
 void hp_sampling_variance_add(struct hp_sampling_variance *bytes, struct hp_sampling_variance *objects, int64_t period_bytes,
                               int64_t objects_estimate, int64_t bytes_estimate);
 
-/* One variance into another: rows summed, or a difference of two rows. */
-void hp_sampling_variance_merge(struct hp_sampling_variance *into, const struct hp_sampling_variance *from);
+/* One variance into another: rows summed, or a difference of two rows. Inline: it is done for each frame of each stack. */
+static inline void hp_sampling_variance_merge(struct hp_sampling_variance *into, const struct hp_sampling_variance *from) {
+  into->sum += from->sum;
+  if (from->one_sample_max > into->one_sample_max) into->one_sample_max = from->one_sample_max;
+}
 
 /* The standard error. */
 double hp_sampling_error(const struct hp_sampling_variance *variance);

@@ -11,10 +11,9 @@
 #include "text_output.h"
 #include "units.h"
 
+/* Rows without any value at all (ignored, or of another column) say nothing. */
 static size_t rows_shown(const struct hp_table *table) {
-  size_t count = table->report->row_count, most = table->row_count_max;
-  /* Rows without any value at all (ignored, or of another column) say nothing. */
-  while (count > 0 && table->report->rows[count - 1].flat == 0 && table->report->rows[count - 1].cum == 0) count--;
+  size_t count = table->report->nonzero_count, most = table->row_count_max;
   return most != 0 && most < count ? most : count;
 }
 
@@ -128,7 +127,7 @@ static void print_type(FILE *out, const struct hp_table *table) {
 void hp_table_print(FILE *out, const struct hp_table *table) {
   hp_profile_header_print(out, table->profile);
   print_type(out, table);
-  size_t count = rows_shown(table), all = rows_shown(&(struct hp_table){.report = table->report});
+  size_t count = rows_shown(table), all = table->report->nonzero_count;
   if (count < all) fprintf(out, "Showing %zu of %zu %s (-n 0: all)\n", count, all, table->by_line ? "lines" : "functions");
   hp_table_print_rows(out, table);
 }

@@ -42,6 +42,11 @@ static bool is_control(const char *text, size_t length) {
 
 void hp_text_print(FILE *out, const char *text) {
   while (*text != '\0') {
+    size_t plain = 0; /* names are nearly always all of it */
+    while ((unsigned char)(text[plain] - 0x20) < 0x5f) plain++;
+    if (plain != 0) fwrite(text, 1, plain, out);
+    text += plain;
+    if (*text == '\0') break;
     size_t length = hp_utf8_length(text);
     if (length != 0 && !is_control(text, length)) {
       fwrite(text, 1, length, out);

@@ -27,11 +27,12 @@ def timed(command):
 
 def main():
     heapprof, make_profile, work = sys.argv[1:4]
-    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 5
+    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 9
     os.makedirs(work, exist_ok=True)
     profile = work + "/rows.pb.gz"
     subprocess.run([make_profile, "rows", str(ROWS), str(DEPTH), str(FUNCTIONS), profile], check=True)
     commands = {"read": [make_profile, "read", profile], "top": [heapprof, "top", profile],
+                "read again": [make_profile, "read", profile],  # the control: what two equal things differ by
                 "top -n 0": [heapprof, "top", "-n", "0", profile], "top --lines": [heapprof, "top", "--lines", profile],
                 "pprof -top": ["go", "tool", "pprof", "-symbolize=none", "-top", profile]}
     found = {name: [] for name in commands}

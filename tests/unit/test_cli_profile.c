@@ -134,6 +134,73 @@ static void test_report_counts_inlined_frames_and_recursion_once(void **unused) 
   hp_profile_free(p);
 }
 
+static uint32_t random_below(uint32_t bound) {
+  static uint64_t state = 88172645463325252u;
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return (uint32_t)(state % bound);
+}
+
+/* Few functions and small values, so that figures are often equal, rows come to 0, and stacks recur; some frames have no name, some
+ * names are there twice. */
+static struct hp_profile *random_profile(bool has_negative) {
+  struct hp_profile *p = hp_profile_new();
+  hp_profile_append_type(p, "inuse_objects", "count");
+  hp_profile_append_type(p, "inuse_space", "bytes");
+  p->period_type = (struct hp_value_type){hp_profile_intern(p, "space"), hp_profile_intern(p, "bytes")};
+  p->period = 64;
+  for (unsigned i = 0; i < 40; i++) {
+    char name[16];
+    int length = snprintf(name, sizeof name, "f%u", i % 35);
+    hp_profile_append_function(p, &(struct hp_function){.name = hp_profile_append_string(p, name, (size_t)length)});
+  }
+  for (unsigned i = 0; i < 60; i++) {
+    struct hp_location location = {.address = i, .mapping = HP_NONE, .first_line = (uint32_t)p->line_count};
+    location.line_count = i % 10 == 0 ? 0 : 1 + (i % 7 == 0) * 2;
+    for (unsigned l = 0; l < location.line_count; l++)
+      hp_profile_append_line(p, &(struct hp_line){i % 11 == 0 ? HP_NONE : random_below(40), random_below(3), 0});
+    hp_profile_append_location(p, &location);
+  }
+  for (unsigned i = 0; i < 100; i++) {
+    uint32_t stack[8];
+    for (unsigned k = 0; k < 8; k++) stack[k] = random_below(k < 2 ? 10 : 60);
+    int64_t objects = (int64_t)random_below(4) - has_negative;
+    add_sample(p, stack, random_below(9), objects, objects * 16);
+  }
+  return p;
+}
+
+static void check_first_rows(const struct hp_profile *p, struct hp_report_options options) {
+  struct hp_report all = report_of(p, options);
+  for (size_t most = 1; most < all.row_count + 2; most++) {
+    options.first_rows = most;
+    struct hp_report first = report_of(p, options);
+    assert_int_equal(first.nonzero_count, all.nonzero_count);
+    assert_int_equal(first.row_count, most < all.nonzero_count ? most : all.nonzero_count);
+    assert_true(first.total_error == all.total_error);
+    for (size_t i = 0; i < first.row_count; i++) {
+      const struct hp_report_row *x = &first.rows[i], *y = &all.rows[i];
+      assert_string_equal(x->function, y->function);
+      assert_true(x->line == y->line && x->flat == y->flat && x->cum == y->cum);
+      assert_true(x->flat_error == y->flat_error && x->cum_error == y->cum_error);
+    }
+    hp_report_free(&first);
+  }
+  for (size_t i = all.nonzero_count; i < all.row_count; i++) assert_true(all.rows[i].flat == 0 && all.rows[i].cum == 0);
+  hp_report_free(&all);
+}
+
+static void test_the_first_rows_alone_are_those_of_the_whole(void **unused) {
+  (void)unused;
+  for (int i = 0; i < 20; i++) {
+    struct hp_profile *p = random_profile(i % 2 != 0);
+    check_first_rows(p, (struct hp_report_options){.by_line = i % 3 == 0});
+    check_first_rows(p, (struct hp_report_options){.focus = "f1", .ignore = "f2$"});
+    hp_profile_free(p);
+  }
+}
+
 static void test_focus_and_ignore_leave_the_total_alone(void **unused) {
   (void)unused;
   struct hp_profile *p = sample_profile(0x400000, 1);
@@ -423,6 +490,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_is_written_reads_back_the_same),
       cmocka_unit_test(test_report_counts_inlined_frames_and_recursion_once),
+      cmocka_unit_test(test_the_first_rows_alone_are_those_of_the_whole),
       cmocka_unit_test(test_focus_and_ignore_leave_the_total_alone),
       cmocka_unit_test(test_a_type_that_is_not_there_is_an_error),
       cmocka_unit_test(test_merge_joins_stacks_loaded_at_other_addresses),
