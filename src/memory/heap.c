@@ -66,9 +66,10 @@ static void *allocate(size_t alignment, size_t size) {
   return ptr;
 }
 
-static void initialise(void *unused) {
-  (void)unused;
-  hpje_free(hpje_malloc(1));
+static void initialise(void *out_is_done) {
+  void *block = hpje_malloc(1);
+  *(bool *)out_is_done = block != NULL;
+  hpje_free(block);
 }
 
 static void map_own_mark(void) {
@@ -93,28 +94,34 @@ void hp_memory_claim(void) {
   if (mark != NULL) hp_store_relaxed(mark, 1);
 }
 
-/* jemalloc's start takes 6 KiB of stack, more than a thread of the smallest size may have left. */
-static HP_COLD void first_use(void) {
+/* jemalloc's start takes 6 KiB of stack, more than a thread of the smallest size may have left. False: the system had no memory;
+ * jemalloc is to be left alone until a start has succeeded, and is started anew at the next call. */
+static HP_COLD bool first_use(void) {
   hp_lock_acquire(&first_use_lock);
-  if (!hp_load_relaxed(&is_used)) {
-    char *top = hp_stack_map();
-    hp_stack_call(top, initialise, NULL);
+  bool is_done = hp_load_relaxed(&is_used);
+  char *top = is_done ? NULL : hp_stack_map();
+  if (top != NULL) {
+    hp_stack_call(top, initialise, &is_done);
     hp_stack_unmap(top);
-    map_own_mark();
-    hp_store_release(&is_used, true);
+    if (is_done) map_own_mark();
+    hp_store_release(&is_used, is_done);
   }
   hp_lock_release(&first_use_lock);
+  return is_done;
 }
 
-void *hp_heap_alloc(size_t size) {
-  if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
-  if (HP_UNLIKELY(!hp_load_acquire(&is_used))) first_use();
-  return allocate(0, size);
+/* May jemalloc be asked for `size` bytes, which are then taken from the budget? */
+static bool begin(size_t size) {
+  if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return false;
+  if (HP_LIKELY(hp_load_acquire(&is_used)) || first_use()) return true;
+  hp_memory_release(size);
+  return false;
 }
+
+void *hp_heap_alloc(size_t size) { return begin(size) ? allocate(0, size) : NULL; }
 
 void *hp_heap_alloc_aligned_zero(size_t alignment, size_t size) {
-  if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return NULL;
-  if (HP_UNLIKELY(!hp_load_acquire(&is_used))) first_use();
+  if (!begin(size)) return NULL;
   void *ptr = allocate(alignment, size);
   if (ptr != NULL) __builtin_memset(ptr, 0, size);
   return ptr;

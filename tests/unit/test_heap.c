@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * test_heap.c - the private heap and the one ceiling. */
 #include <string.h>
+#include <sys/resource.h>
 
 #include "heap.h"
 #include "unit_test.h"
+
+/* First of all: the heap has not begun yet. */
+static void a_start_without_memory_is_refused_and_succeeds_later(void **state) {
+  (void)state;
+  struct rlimit before, none;
+  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+  none = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+  void *first[3] = {hp_heap_alloc(100), hp_heap_alloc_aligned_zero(64, 100), hp_heap_alloc(1 << 20)};
+  setrlimit(RLIMIT_AS, &before);
+  for (int i = 0; i < 3; i++) assert_null(first[i]);
+  assert_int_equal(hp_memory_used(), 0);
+  char *later = hp_heap_alloc(100);
+  assert_non_null(later);
+  memset(later, 1, 100);
+  hp_heap_free(later);
+}
 
 static void what_is_given_back_is_no_longer_used(void **state) {
   (void)state;
@@ -58,7 +76,8 @@ static void the_ceiling_holds_and_refusals_leave_nothing_behind(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_given_back_is_no_longer_used),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_start_without_memory_is_refused_and_succeeds_later),
+                                     cmocka_unit_test(what_is_given_back_is_no_longer_used),
                                      cmocka_unit_test(aligned_blocks_are_aligned_and_zero),
                                      cmocka_unit_test(the_ceiling_holds_and_refusals_leave_nothing_behind)};
   return cmocka_run_group_tests(tests, NULL, NULL);
