@@ -104,16 +104,16 @@ def print_table(title, rows):
 
 def print_unreached(name, file):
     with open(os.path.join(ROOT, name)) as source:
-        text = source.read().splitlines()
+        text = collections.defaultdict(str, enumerate(source.read().splitlines(), 1))  # it may have changed since
     missed = sorted(number for number in file.lines if not file.lines[number])
     ways = {}
     for line, column, end_line, end_column, way in sorted(file.ways):
         if not file.ways[(line, column, end_line, end_column, way)] and file.lines[line]:
             ways.setdefault((line, column, end_line, end_column), []).append('true' if way else 'false')
     for number in missed:
-        print(f'{name}:{number}: not reached: {text[number - 1].strip()}')
+        print(f'{name}:{number}: not reached: {text[number].strip()}')
     for (line, column, end_line, end_column), never in ways.items():
-        condition = text[line - 1][column - 1:end_column - 1 if end_line == line else None]
+        condition = text[line][column - 1:end_column - 1 if end_line == line else None]
         print(f'{name}:{line}:{column}: never {" nor ".join(never)}: {condition}')
 
 
