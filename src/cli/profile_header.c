@@ -83,6 +83,14 @@ static void print_figure(FILE *out, const char *before, int64_t bytes, const cha
   if (bytes >= 0) fprintf(out, "%s%s%s", before, hp_units_format(bytes, "bytes", text), after);
 }
 
+/* The allocator cannot be asked in a signal handler: then its figures are from before, and need not fit the rest. */
+static void print_age(FILE *out, int64_t seconds) {
+  char text[HP_UNITS_MAX];
+  if (seconds <= 0) return;
+  if (seconds > INT64_MAX / 1000000000) seconds = INT64_MAX / 1000000000;
+  fprintf(out, " (as of %s before)", hp_units_format_duration(seconds * 1000000000, text));
+}
+
 /* Live blocks against what the allocator and the kernel count: why the profile's sum is not the resident set. */
 static void print_memory(FILE *out, const struct hp_profile *profile) {
   struct hp_reconcile figures;
@@ -96,6 +104,7 @@ static void print_memory(FILE *out, const struct hp_profile *profile) {
     hp_text_print(out, figures.allocator[0] != '\0' ? figures.allocator : "the allocator");
     print_figure(out, " counts ", bytes[HP_RECONCILE_ALLOCATOR_INUSE], " in use");
     print_figure(out, ", ", bytes[HP_RECONCILE_ALLOCATOR_FREE], " free");
+    print_age(out, bytes[HP_RECONCILE_ALLOCATOR_AGE]);
   }
   print_figure(out, "\n          resident ", bytes[HP_RECONCILE_RSS_ANON], " anonymous");
   print_figure(out, ", ", bytes[HP_RECONCILE_RSS_FILE], " of files");

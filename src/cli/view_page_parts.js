@@ -52,6 +52,8 @@ class PageParts {
     sum.append("resident ", make("b", "", formatValue(anon + (r.rss_file_bytes || 0), "bytes")));
     sum.title = "What the kernel counts as the process's memory, and where it is" +
         (r.allocator ? "; allocator: " + r.allocator : "");
+    const age = r.allocator_figures_age_seconds;
+    if (held >= 0 && age > 0) keys.push(make("span", "key age", `allocator's figures ${formatValue(age, "seconds")} s older`));
     $("rss").replaceChildren(sum, track, ...keys);
     $("rss").hidden = false;
   }

@@ -10,8 +10,8 @@
 static const char prefix[] = "heapprof.reconcile";
 
 const char *const hp_reconcile_names[HP_RECONCILE_COUNT] = {
-    "inuse_bytes",          "inuse_se",       "allocator_inuse_bytes", "allocator_free_bytes",
-    "allocator_mmap_bytes", "rss_anon_bytes", "rss_file_bytes",        "profiler_bytes",
+    "inuse_bytes",    "inuse_se",       "allocator_inuse_bytes", "allocator_free_bytes",          "allocator_mmap_bytes",
+    "rss_anon_bytes", "rss_file_bytes", "profiler_bytes",        "allocator_figures_age_seconds",
 };
 
 static void take(struct hp_reconcile *out, const char *key, size_t key_length, const char *value, size_t value_length) {

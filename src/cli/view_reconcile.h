@@ -22,12 +22,13 @@ enum hp_reconcile_key {
   HP_RECONCILE_RSS_ANON,
   HP_RECONCILE_RSS_FILE,
   HP_RECONCILE_PROFILER,
+  HP_RECONCILE_ALLOCATOR_AGE, /* seconds since the allocator's figures were asked */
   HP_RECONCILE_COUNT
 };
 
 struct hp_reconcile {
   bool has_any;
-  int64_t bytes[HP_RECONCILE_COUNT]; /* -1: not said */
+  int64_t bytes[HP_RECONCILE_COUNT]; /* -1: not said; the age is no bytes but seconds */
   char allocator[32];
 };
 

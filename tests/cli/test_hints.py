@@ -48,6 +48,15 @@ def lines_with(text, part):
     return [line for line in text.splitlines() if part in line]
 
 
+def test_top_says_how_old_the_allocators_figures_are():
+    for age, said in (("0", ""), ("59", " (as of 59.0s before)"), ("3725", " (as of 1h02m before)"), ("99999999999999999999", None)):
+        line = ("heapprof.reconcile inuse_bytes=100000 rss_anon_bytes=9000000 allocator=glibc allocator_inuse_bytes=2097152 "
+                "allocator_free_bytes=4096 allocator_figures_age_seconds=" + age)
+        text = heapprof("top", profile("age.pb.gz", 1, 100, version=line)).stdout
+        shown = lines_with(text, "glibc counts 2.00MiB in use, 4.00KiB free")
+        expect(len(shown) == 1 and (said is None or shown[0].endswith("free" + said)), age, text)
+
+
 def test_trend_leaves_out_the_dump_after_all_was_freed():
     files = series("freed", [100 + 50 * i for i in range(12)] + [1])
     text = heapprof("trend", *files)

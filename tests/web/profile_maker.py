@@ -159,7 +159,7 @@ def reconcile(live):
     """The comment line the library writes, for a process with these bytes live."""
     return (f"heapprof.reconcile inuse_bytes={live} inuse_se={live // 90} allocator=glibc allocator_inuse_bytes={live * 112 // 100} "
             f"allocator_free_bytes={live // 9} allocator_mmap_bytes={live // 20} rss_anon_bytes={live * 151 // 100} "
-            f"rss_file_bytes=18500000 profiler_bytes=6100000")
+            f"rss_file_bytes=18500000 profiler_bytes=6100000 allocator_figures_age_seconds=42")
 
 
 def wide_profile(rows):

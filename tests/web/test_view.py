@@ -271,6 +271,7 @@ class PageTest(unittest.TestCase):
         live = top(self.dir / "new.pb.gz")["total"]
         self.assertEqual(live, keys[0])
         self.assertEqual(live * 151 // 100 + 18500000, sum(keys))
+        self.assertEqual("allocator's figures 42 s older", self.b.run("return document.querySelector('#rss .age').textContent"))
 
     def test_hover_tells_the_numbers_of_the_box(self):
         box = self.b.run("return window.heapprof.flame.boxOf(3)")
