@@ -15,6 +15,7 @@
 #include "command.h"
 #include "frame_filter.h"
 #include "merge.h"
+#include "name_shorten.h"
 #include "profile_reader.h"
 #include "profile_writer.h"
 #include "report.h"
@@ -28,7 +29,7 @@ static const char help[] =
     "  -o, --output=OUT   write the difference as a profile instead of a table\n"
     "  -t, --type=TYPE    column to show; default: the profile's own\n"
     "  -n, --count=N      rows to show, 0: all (default 20)\n"
-    "  -l, --lines        by source line instead of by function\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR
+    "  -l, --lines        by source line instead of by function\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR HP_HELP_WIDE
     "  -j, --json         the same as JSON (docs/json.md)\n"
     "\n"
     "Percentages are of OLD's total. Stacks meet by build id, offset and function, so\n"
@@ -47,6 +48,7 @@ struct diff {
   int64_t count;
   const char *output;
   bool json;
+  bool wide;
 };
 
 static int compare_by_name(const void *a, const void *b) {
@@ -125,6 +127,7 @@ static int show(const struct diff *diff, const struct hp_profile *const profiles
                            .report = &reports[2],
                            .row_count_max = (size_t)diff->count,
                            .by_line = diff->report.by_line,
+                           .terminal_width = diff->wide ? 0 : hp_terminal_width(stdout),
                            .is_diff = true,
                            .old_name = names[0],
                            .new_name = names[1],
@@ -167,7 +170,7 @@ static int run(const struct diff *diff, char *const *names) {
 int hp_cmd_diff(int argc, char **argv) {
   struct diff diff = {.count = 20};
   int option;
-  while ((option = getopt_long(argc, argv, ":o:t:n:lf:i:d:jh", options, NULL)) != -1) {
+  while ((option = getopt_long(argc, argv, ":o:t:n:lf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 'o': diff.output = optarg; break;
       case 't': diff.report.type = optarg; break;
@@ -178,6 +181,7 @@ int hp_cmd_diff(int argc, char **argv) {
       case 'f': diff.report.focus = optarg; break;
       case 'i': diff.report.ignore = optarg; break;
       case 'd': diff.symbolize.debug_dirs = optarg; break;
+      case 'w': diff.wide = true; break;
       case 'j': diff.json = true; break;
       case 'h': puts(help); return 0;
       default: return hp_option_error("diff", argv, option);

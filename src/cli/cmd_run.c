@@ -14,6 +14,7 @@
 #include "command.h"
 #include "frame_filter.h"
 #include "library_find.h"
+#include "name_shorten.h"
 #include "out_template.h"
 #include "profile_reader.h"
 #include "report.h"
@@ -129,7 +130,10 @@ static void show_top(const char *path) {
     if (status == 0 && report.total != 0) hp_note("nothing was in use at the end; shown: allocated. " HP_HINT_WHILE_IT_RUNS);
   }
   if (status == 0) {
-    hp_table_print(stderr, &(struct hp_table){.profile = profile, .report = &report, .row_count_max = ROWS_SHOWN});
+    hp_table_print(stderr, &(struct hp_table){.profile = profile,
+                                              .report = &report,
+                                              .row_count_max = ROWS_SHOWN,
+                                              .terminal_width = hp_terminal_width(stderr)});
     hp_report_free(&report);
   } else {
     hp_note("%s", error.text);

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "frame_filter.h"
 #include "merge.h"
+#include "name_shorten.h"
 #include "report.h"
 #include "symbolize.h"
 #include "table.h"
@@ -21,6 +22,7 @@ static const char help[] =
     "  -n, --count=N      rows to show, 0: all (default 20)\n"
     "  -l, --lines        by source line instead of by function\n"
     "  -T, --tree         each row with its callers above and its callees below\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR
+        HP_HELP_WIDE
     "  -j, --json         the same as JSON (docs/json.md)\n"
     "\n"
     "flat is what a function itself allocated, cum what it and all it called did;\n"
@@ -39,6 +41,7 @@ struct top {
   struct hp_symbolize_options symbolize;
   int64_t count;
   bool json;
+  bool wide;
 };
 
 /* A table without rows because the whole column is 0 looks like a fault: says what else there is to see. */
@@ -70,7 +73,8 @@ static int show(const struct top *top, char *const *paths, size_t path_count) {
                              .report = &report,
                              .row_count_max = (size_t)top->count,
                              .by_line = top->report.by_line,
-                             .tree = top->report.edges};
+                             .tree = top->report.edges,
+                             .terminal_width = top->wide ? 0 : hp_terminal_width(stdout)};
     if (top->json) {
       hp_table_json(stdout, "top", &table);
     } else {
@@ -86,7 +90,7 @@ static int show(const struct top *top, char *const *paths, size_t path_count) {
 int hp_cmd_top(int argc, char **argv) {
   struct top top = {.count = 20};
   int option;
-  while ((option = getopt_long(argc, argv, ":t:n:lTf:i:d:jh", options, NULL)) != -1) {
+  while ((option = getopt_long(argc, argv, ":t:n:lTf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 't': top.report.type = optarg; break;
       case 'n':
@@ -97,6 +101,7 @@ int hp_cmd_top(int argc, char **argv) {
       case 'f': top.report.focus = optarg; break;
       case 'i': top.report.ignore = optarg; break;
       case 'd': top.symbolize.debug_dirs = optarg; break;
+      case 'w': top.wide = true; break;
       case 'j': top.json = true; break;
       case 'h': puts(help); return 0;
       default: return hp_option_error("top", argv, option);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "command.h"
+#include "name_shorten.h"
 #include "trend_print.h"
 #include "trend_series.h"
 
@@ -16,7 +17,7 @@ static const char help[] =
     "\n"
     "  -n, --count=N      stacks to show, 0: all (default 20); suspects always\n"
     "  -s, --stacks       every frame of a stack, not only the first four\n"
-    "  -l, --lines        with file and line\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR
+    "  -l, --lines        with file and line\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR HP_HELP_WIDE
     "  -j, --json         the same as JSON (docs/json-trend.md)\n"
     "\n"
     "slope is bytes an hour by least squares +- its standard error; p the chance that\n"
@@ -30,9 +31,9 @@ static const struct option options[] = {
 int hp_cmd_trend(int argc, char **argv) {
   struct hp_trend_options trend_options = {0};
   int64_t count = 20;
-  bool by_line = false, as_json = false, whole = false;
+  bool by_line = false, as_json = false, whole = false, wide = false;
   int option;
-  while ((option = getopt_long(argc, argv, ":n:slf:i:d:jh", options, NULL)) != -1) {
+  while ((option = getopt_long(argc, argv, ":n:slf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 'n':
         if (hp_parse_integer(optarg, 0, INT32_MAX, &count) != 0) return hp_usage("trend", "-n %s is no number", optarg);
@@ -42,6 +43,7 @@ int hp_cmd_trend(int argc, char **argv) {
       case 'f': trend_options.focus = optarg; break;
       case 'i': trend_options.ignore = optarg; break;
       case 'd': trend_options.debug_dirs = optarg; break;
+      case 'w': wide = true; break;
       case 'j': as_json = true; break;
       case 'h': puts(help); return 0;
       default: return hp_option_error("trend", argv, option);
@@ -60,7 +62,8 @@ int hp_cmd_trend(int argc, char **argv) {
     if (as_json)
       hp_trend_print_json(stdout, &trend, &frames, (size_t)count);
     else
-      hp_trend_print(stdout, &trend, &frames, (size_t)count, whole);
+      hp_trend_print(stdout, &trend, &frames,
+                     &(struct hp_trend_look){(size_t)count, whole, wide ? 0 : hp_terminal_width(stdout)});
     hp_trend_free(&trend);
   }
   hp_view_frames_free(&frames);

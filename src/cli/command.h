@@ -37,13 +37,14 @@ int hp_cmd_serve(int argc, char **argv);
   "  -f, --focus=ERE    only stacks with a function, file or library that matches\n" \
   "  -i, --ignore=ERE   leave out stacks with one that matches\n"
 #define HP_HELP_DEBUG_DIR "  -d, --debug-dir=D  folders with binaries or debug files, colon separated\n"
+#define HP_HELP_WIDE "  -w, --wide         names in full, however long; a terminal gets them shortened\n"
 #define HP_OPTIONS_STACKS                                                                                               \
   {"lines", no_argument, NULL, 'l'}, {"focus", required_argument, NULL, 'f'}, {"ignore", required_argument, NULL, 'i'}, \
       {"debug-dir", required_argument, NULL, 'd'}, {                                                                    \
     "help", no_argument, NULL, 'h'                                                                                      \
   }
 #define HP_OPTIONS_TABLE \
-  {"count", required_argument, NULL, 'n'}, { "json", no_argument, NULL, 'j' }
+  {"count", required_argument, NULL, 'n'}, {"wide", no_argument, NULL, 'w'}, { "json", no_argument, NULL, 'j' }
 #define HP_OPTIONS_END \
   { NULL, 0, NULL, 0 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "name_shorten.h"
 #include "profile_header.h"
 #include "text_output.h"
 #include "units.h"
@@ -48,8 +49,10 @@ static const char *format_error(const struct hp_table *table, double error, char
   return out;
 }
 
-static void print_name(FILE *out, const struct hp_report_row *row) {
-  hp_text_print(out, row->function);
+/* A name and its line after `used` columns of text. A place is of use only whole: the name gets what it leaves. */
+static void print_name(FILE *out, const struct hp_table *table, const struct hp_report_row *row, size_t used) {
+  size_t place = row->file[0] != '\0' ? strlen(row->file) + (size_t)snprintf(NULL, 0, " :%" PRId64, row->line) : 0;
+  hp_name_print(out, row->function, hp_name_room(table->terminal_width, used + place));
   if (row->file[0] == '\0') return;
   fputc(' ', out);
   hp_text_print(out, row->file);
@@ -71,7 +74,7 @@ static void print_edge(FILE *out, const struct hp_table *table, uint32_t other, 
   char a[HP_UNITS_MAX], b[HP_UNITS_MAX];
   fprintf(out, "%*s %9s %6s | ", NUMBERS_WIDTH - 19, "", hp_units_format(value, table->report->unit, a),
           format_percent(percent(table, value), b));
-  print_name(out, &table->report->rows[other]);
+  print_name(out, table, &table->report->rows[other], NUMBERS_WIDTH + 1);
   fputc('\n', out);
 }
 
@@ -102,7 +105,7 @@ void hp_table_print_rows(FILE *out, const struct hp_table *table) {
     }
     print_numbers(out, table, row, sum);
     fputs("  ", out);
-    print_name(out, row);
+    print_name(out, table, row, NUMBERS_WIDTH + 2);
     fputc('\n', out);
     if (table->tree) print_callees(out, table, (uint32_t)i);
   }

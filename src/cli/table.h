@@ -14,8 +14,9 @@ struct hp_table {
   size_t row_count_max; /* 0: all */
   bool by_line;
   bool tree;
-  bool is_diff;         /* percentages of old_total; rows are growth */
-  const char *old_name; /* is_diff: what was compared */
+  size_t terminal_width; /* names are shortened to it (name_shorten.h); 0: never */
+  bool is_diff;          /* percentages of old_total; rows are growth */
+  const char *old_name;  /* is_diff: what was compared */
   const char *new_name;
   int64_t old_total; /* is_diff: both sides, in the reported column */
   int64_t new_total;

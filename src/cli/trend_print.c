@@ -3,13 +3,15 @@
  */
 #include "trend_print.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli_error.h"
+#include "name_shorten.h"
 #include "text_output.h"
 #include "units.h"
 
-#define FRAMES_SHOWN 4
+enum { FRAMES_SHOWN = 4, INDENT = 7 };
 
 static size_t suspect_count(const struct hp_trend *trend) {
   size_t count = 0;
@@ -67,15 +69,15 @@ static const char *verdict(const struct hp_trend_row *row) {
   return "no trend";
 }
 
-static void print_frame(FILE *out, const struct hp_view_frames *frames, uint32_t index) {
+static void print_frame(FILE *out, const struct hp_view_frames *frames, uint32_t index, size_t terminal_width) {
   const struct hp_view_frame *frame = &frames->frames[index];
-  hp_text_print(out, hp_view_text(frames, frame->name));
-  const char *file = hp_view_text(frames, frame->file);
-  if (frames->by_line && file[0] != '\0') {
-    fputc(' ', out);
-    hp_text_print(out, file);
-    fprintf(out, ":%lld", (long long)frame->line);
-  }
+  const char *file = frames->by_line ? hp_view_text(frames, frame->file) : "";
+  size_t place = file[0] != '\0' ? strlen(file) + (size_t)snprintf(NULL, 0, " :%" PRId64, frame->line) : 0;
+  hp_name_print(out, hp_view_text(frames, frame->name), hp_name_room(terminal_width, INDENT + place));
+  if (file[0] == '\0') return;
+  fputc(' ', out);
+  hp_text_print(out, file);
+  if (frame->line != 0) fprintf(out, ":%" PRId64, frame->line);
 }
 
 static void print_figures(FILE *out, const struct hp_trend *trend, const struct hp_trend_row *row, size_t rank) {
@@ -92,12 +94,12 @@ static void print_figures(FILE *out, const struct hp_trend *trend, const struct 
 }
 
 static void print_row(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames,
-                      const struct hp_trend_row *row, size_t rank, bool whole) {
+                      const struct hp_trend_row *row, size_t rank, const struct hp_trend_look *look) {
   print_figures(out, trend, row, rank);
-  uint32_t shown = whole || row->frame_count <= FRAMES_SHOWN + 1 ? row->frame_count : FRAMES_SHOWN;
+  uint32_t shown = look->whole_stacks || row->frame_count <= FRAMES_SHOWN + 1 ? row->frame_count : FRAMES_SHOWN;
   for (uint32_t i = 0; i < shown; i++) {
     fputs(i == 0 ? "       " : "     < ", out);
-    print_frame(out, frames, trend->frame_list[row->first_frame + i]);
+    print_frame(out, frames, trend->frame_list[row->first_frame + i], look->terminal_width);
     fputc('\n', out);
   }
   if (shown < row->frame_count) fprintf(out, "     < %u more (--stacks)\n", (unsigned)(row->frame_count - shown));
@@ -125,13 +127,13 @@ static void print_unsure(FILE *out, const struct hp_trend *trend) {
           count == 1 ? "stack grows but has" : "stacks grow but have", remedy);
 }
 
-void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown,
-                    bool whole_stacks) {
+void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames,
+                    const struct hp_trend_look *look) {
   print_head(out, trend);
-  size_t suspects = suspect_count(trend);
+  size_t suspects = suspect_count(trend), shown = look->shown;
   if (shown == 0 || shown > trend->row_count) shown = trend->row_count;
   if (shown < suspects) shown = suspects;
-  for (size_t i = 0; i < shown; i++) print_row(out, trend, frames, &trend->rows[i], i + 1, whole_stacks);
+  for (size_t i = 0; i < shown; i++) print_row(out, trend, frames, &trend->rows[i], i + 1, look);
   if (shown < trend->row_count) fprintf(out, "%zu more stacks (-n 0: all)\n", trend->row_count - shown);
   print_unsure(out, trend);
 }

@@ -8,9 +8,15 @@
 
 #include "trend_series.h"
 
-/* `shown`: rows at most, 0: all. `whole_stacks`: every frame, else the first few and how many more. */
-void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames, size_t shown,
-                    bool whole_stacks);
+struct hp_trend_look {
+  size_t shown;          /* rows at most, 0: all */
+  bool whole_stacks;     /* every frame, else the first few and how many more */
+  size_t terminal_width; /* names are shortened to it (name_shorten.h); 0: never */
+};
+
+void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames,
+                    const struct hp_trend_look *look);
+
 /* A line on stderr when the files are of several processes. */
 void hp_trend_note_processes(const struct hp_trend *trend);
 

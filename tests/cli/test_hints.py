@@ -7,11 +7,15 @@ usage: test_hints.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY
 
 Each test_* function is one claim, on profiles made here.
 """
+import fcntl
 import json
 import os
+import pty
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 
 from claims import expect, fresh_folder, run_all
 
@@ -55,6 +59,44 @@ def test_top_says_how_old_the_allocators_figures_are():
         text = heapprof("top", profile("age.pb.gz", 1, 100, version=line)).stdout
         shown = lines_with(text, "glibc counts 2.00MiB in use, 4.00KiB free")
         expect(len(shown) == 1 and (said is None or shown[0].endswith("free" + said)), age, text)
+
+
+def on_terminal(columns, *arguments):
+    """What a command prints on a terminal so wide."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    child = subprocess.Popen([HEAPPROF, *arguments], stdout=theirs, stderr=subprocess.DEVNULL, cwd=WORK)
+    os.close(theirs)
+    text = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # EIO: nobody has the other end any more
+            part = b""
+        if not part:
+            break
+        text += part
+    os.close(ours)
+    expect(child.wait() == 0, arguments, child.returncode)
+    return text.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_names_that_fit_and_all_else_whole_ones():
+    name = "store::Table<std::map<int, %s>, std::allocator<int> >::insert(std::pair<int const, std::string>&&)" % ("std::vector<int>, " * 40)
+    files = []
+    for i in range(3):
+        maker = Maker(period=1, time_nanos=START + i * MINUTE, duration_nanos=(i + 1) * MINUTE)
+        maker.add([("main", "/bin/app"), (name, "/bin/app")], [4, 4000, 2, 2000 + i])
+        maker.write(os.path.join(WORK, "long.%d.pb.gz" % i))
+        files.append("long.%d.pb.gz" % i)
+    for arguments in (["top", files[0]], ["top", "-T", files[0]], ["top", "-l", files[0]], ["diff", files[0], files[1]], ["trend", *files]):
+        for columns in (80, 120):
+            text = on_terminal(columns, *arguments)
+            expect(name not in text and "store::Table<" in text and "...>" in text and "::insert(" in text, columns, arguments, text)
+            expect(all(len(line) <= (160 if columns == 80 else 120) for line in text.splitlines()), columns, arguments, text)
+        expect(name in on_terminal(80, *arguments, "--wide"), arguments)
+        expect(name in heapprof(*arguments).stdout, arguments)
+    expect(json.loads(on_terminal(80, "top", "--json", files[0]))["rows"][0]["function"] == name, "json")
 
 
 def test_trend_leaves_out_the_dump_after_all_was_freed():

@@ -65,7 +65,7 @@ static void follow(const uint8_t *data, size_t size, const struct hp_profile *pr
   struct hp_error error;
   hp_view_frames_init(&frames, false);
   if (hp_trend_build((char *[]){path, path, path}, 3, &(struct hp_trend_options){0}, &frames, &trend, &error) == 0) {
-    hp_trend_print(nowhere, &trend, &frames, 0, true);
+    hp_trend_print(nowhere, &trend, &frames, &(struct hp_trend_look){.whole_stacks = true, .terminal_width = 80});
     hp_trend_print_json(nowhere, &trend, &frames, 0);
     make_page(profile, profile, false, &trend, &frames);
     hp_trend_free(&trend);

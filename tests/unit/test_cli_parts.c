@@ -17,6 +17,7 @@
 #include "id_map.h"
 #include "jit_names.h"
 #include "name_demangle.h"
+#include "name_shorten.h"
 #include "out_template.h"
 #include "path_clean.h"
 #include "signal_name.h"
@@ -296,6 +297,58 @@ static void test_ids_in_order_and_any_others_are_found_again(void **unused) {
   hp_id_map_free(&map);
 }
 
+static void expect_shortened(const char *name, size_t room, const char *expected) {
+  char *shorter = hp_name_shorten(name, room);
+  assert_string_equal(shorter != NULL ? shorter : name, expected);
+  free(shorter);
+}
+
+static void test_template_names_lose_arguments_before_their_middle(void **unused) {
+  (void)unused;
+  const char *tree =
+      "map<int, pair<int, string<char> >, less<int> >::insert<pair<int, string<char> > >(pair<int, string<char> >&&)";
+  expect_shortened(tree, 0, tree);
+  expect_shortened(tree, strlen(tree), tree);
+  expect_shortened(tree, 90, "map<int, pair<...>, less<int> >::insert<pair<...> >(pair<int, string<...> >&&)");
+  expect_shortened(tree, 60, "map<...>::insert<...>(pair<...>&&)");
+  expect_shortened(tree, 30, "map<...>::insert<...>(...)");
+  expect_shortened(tree, 20, "map<...>......>(...)");
+}
+
+static void test_signs_in_names_are_no_brackets(void **unused) {
+  (void)unused;
+  expect_shortened("ostream& operator<< <char_traits<char> >(ostream&, char const*)", 40, "ostream& operator<< <...>(...)");
+  expect_shortened("Pointer<Element, Deleter>::operator->() const", 40, "Pointer<...>::operator->() const");
+  expect_shortened("bool Key<int, long>::operator<(Key<int, long> const&)", 41, "bool Key<...>::operator<(Key<...> const&)");
+  expect_shortened("(anonymous namespace)::work(int, int, int, int)", 40, "(anonymous namespace)::work(...)");
+  expect_shortened("<alloc::vec::Vec<T,A> as Drop>::drop::<u8, u16>", 44, "<alloc::vec::Vec<T,A> as Drop>::drop::<...>");
+  expect_shortened("call<fn(usize) -> bool, (1 > 2), x>(a, b)", 20, "call<...>(a, b)");
+  expect_shortened("A<(4>3)>::f(int)", 14, "A<...>::f(int)");
+}
+
+static void test_names_that_do_not_pair_up_lose_their_middle(void **unused) {
+  (void)unused;
+  expect_shortened("one<two<three::four::five", 13, "one<t...:five");
+  expect_shortened("one>two)three::four::five", 13, "one>t...:five");
+  expect_shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 5, "\xc3\xa9...\xc3\xa9");
+  expect_shortened("abcdefgh", 3, "...");
+  char deep[2 * 70 + 2] = "f";
+  memset(deep + 1, '(', 70);
+  memset(deep + 71, ')', 70);
+  expect_shortened(deep, 11, "f(((...))))");
+}
+
+static void test_a_narrow_terminal_gives_a_name_a_second_line(void **unused) {
+  (void)unused;
+  assert_int_equal(hp_name_room(0, 64), 0);
+  assert_int_equal(hp_name_room(80, 64), 96);
+  assert_int_equal(hp_name_room(200, 64), 136);
+  assert_int_equal(hp_name_room(1, 64), 48);
+  FILE *file = collect();
+  assert_int_equal(hp_terminal_width(file), 0);
+  expect_collected(file, "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_get_the_unit_people_read),
@@ -310,6 +363,10 @@ int main(void) {
       cmocka_unit_test(test_signals_are_known_by_name_and_number),
       cmocka_unit_test(test_sizes_take_binary_suffixes_and_nothing_else),
       cmocka_unit_test(test_jit_names_come_from_perf_maps_and_jitdump),
+      cmocka_unit_test(test_template_names_lose_arguments_before_their_middle),
+      cmocka_unit_test(test_signs_in_names_are_no_brackets),
+      cmocka_unit_test(test_names_that_do_not_pair_up_lose_their_middle),
+      cmocka_unit_test(test_a_narrow_terminal_gives_a_name_a_second_line),
       cmocka_unit_test(test_ids_in_order_and_any_others_are_found_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
