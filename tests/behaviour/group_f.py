@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from pprof_read import Profile
-from run import equal
+from run import emulated, equal
 
 
 def f1_whole_files(t):
@@ -24,7 +24,8 @@ def f1_whole_files(t):
         f.write("an old file" * 1000)
     chooser = random.Random(1)
     for _ in range(12):
-        child = subprocess.Popen([os.path.join(t.binaries, "f1_dumps_for_ever"), folder], env=t.environment(folder, {}))
+        env = t.environment(folder, {})
+        child = subprocess.Popen(emulated([os.path.join(t.binaries, "f1_dumps_for_ever"), folder], env), env=env)
         time.sleep(0.1 + chooser.random() / 4)
         child.send_signal(signal.SIGKILL)
         equal(child.wait(), -9)

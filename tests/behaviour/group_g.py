@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from pprof_read import Profile
-from run import equal
+from run import emulated, equal
 
 
 def g1_fork(t):
@@ -46,7 +46,8 @@ def g3_exit(t):
             equal(Profile(r.files[0]).totals("at_exit")[:2], [1, 77])  # main's exit handlers are in it
     folder = t.folder()
     binary = os.path.join(t.binaries, t.name)
-    done = subprocess.run([binary, folder, "kill-in-dump"], env=t.environment(folder, {}), capture_output=True)
+    env = t.environment(folder, {})
+    done = subprocess.run(emulated([binary, folder, "kill-in-dump"], env), env=env, capture_output=True)
     equal(done.returncode, -9)
     equal(glob.glob(folder + "/*.pb.gz"), [])
 

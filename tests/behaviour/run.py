@@ -20,6 +20,14 @@ sys.dont_write_bytecode = True
 from pprof_read import Profile  # noqa: E402
 
 SKIPPED = 77
+EMULATOR = os.environ.get("EMULATOR", "").split()  # runs programs of another processor; -E names a variable of theirs
+
+
+def emulated(command, env):
+    """The command as this machine runs it; takes out of its environment what is not for the emulator itself."""
+    if EMULATOR:
+        command = EMULATOR + ["-E", "LD_PRELOAD=" + env.pop("LD_PRELOAD")] + command
+    return command
 
 
 class Result:
@@ -54,7 +62,9 @@ class Test:
         binary = program if program and os.path.isabs(program) else os.path.join(self.binaries, program or self.name)
         command = [binary, result.folder] + [str(a) for a in arguments]
         env = self.environment(result.folder, settings)
-        if wrap:  # the words before the program run without the library
+        if EMULATOR:
+            command = list(wrap) + emulated(command, env)
+        elif wrap:  # the words before the program run without the library
             command = list(wrap) + ["env"] + ["%s=%s" % (k, v) for k, v in env.items() if k == "LD_PRELOAD" or k.startswith("HEAPPROF_")] + command
             env = dict((k, v) for k, v in env.items() if k != "LD_PRELOAD" and not k.startswith("HEAPPROF_"))
         done = subprocess.run(command, env=env, cwd=cwd or result.folder, capture_output=True, text=True, timeout=540,

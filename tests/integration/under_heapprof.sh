@@ -3,6 +3,7 @@
 # under_heapprof.sh - run a program under the library and hold it to what a harmless library promises: it ends in time, with
 # the status it should have, with nothing on its error output, and with at least so many profiles.
 #   LIB=libheapprof.so [STATUS=0] [PROFILES=0] [STDERR=] [SECONDS_MAX=60] under_heapprof.sh PROGRAM [ARGUMENT...]
+# EMULATOR    words that run the program of another processor (qemu-aarch64 -L ...): they get the library for it by -E
 # NAMES       template of the profiles' names
 # STATUS      the exit status wanted
 # PROFILES    how many profiles must be there at least
@@ -14,7 +15,14 @@ chmod 1777 "$work"
 trap 'rm -rf "$work"' EXIT
 export HEAPPROF_OUT="${HEAPPROF_OUT:-$work/${NAMES:-%e.%p.%n.pb.gz}}" HEAPPROF_SAMPLE_RATE="${HEAPPROF_SAMPLE_RATE:-1}"
 export HEAPPROF_PERIOD="${HEAPPROF_PERIOD:-0}" HEAPPROF_WORK="$work"
-timeout -k 5 "${SECONDS_MAX:-60}" env LD_PRELOAD="$LIB" "$@" 2>"$work/stderr"
+# shellcheck disable=SC2086 # the emulator is words
+if [ -n "${EMULATOR:-}" ]; then
+  set -- $EMULATOR -E LD_PRELOAD="$LIB" ${LD_AUDIT:+-E LD_AUDIT="$LD_AUDIT"} "$@"
+  unset LD_AUDIT
+else
+  set -- env LD_PRELOAD="$LIB" "$@"
+fi
+timeout -k 5 "${SECONDS_MAX:-60}" "$@" 2>"$work/stderr"
 status=$?
 [ $status = 77 ] && [ "${STATUS:-0}" = 0 ] && exit 77 # the program says it cannot be tried here
 fail() {

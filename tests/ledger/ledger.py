@@ -22,11 +22,14 @@ LIB, TESTING_LIB, LEDGER, KNOWN = sys.argv[1:5]
 CALLS = sys.argv[5] if len(sys.argv) > 5 else '1000000'
 SEEDS = int(sys.argv[6]) if len(sys.argv) > 6 else 20
 RATE = 512 << 10
+EMULATOR = os.environ.get('EMULATOR', '').split()  # runs programs of another processor; -E names a variable of theirs
 failures = 0
 
 
 def allocators():
     yield 'glibc', []
+    if EMULATOR:
+        return  # the others are this machine's
     for name in ('libjemalloc.so.2', 'libtcmalloc.so.4', 'libtcmalloc_minimal.so.4', 'libmimalloc.so.2'):
         found = glob.glob('/usr/lib/*/' + name)
         if found:
@@ -34,9 +37,10 @@ def allocators():
 
 
 def run(library, program, args, preload, rate, directory):
-    env = dict(os.environ, LD_PRELOAD=' '.join([library] + preload), HEAPPROF_SAMPLE_RATE=str(rate), HEAPPROF_PERIOD='0',
-               HEAPPROF_OUT=directory + '/p.pb.gz')
-    result = subprocess.run([program] + args, env=env, capture_output=True, text=True, check=False)
+    env = dict(os.environ, HEAPPROF_SAMPLE_RATE=str(rate), HEAPPROF_PERIOD='0', HEAPPROF_OUT=directory + '/p.pb.gz')
+    preloaded = 'LD_PRELOAD=' + ' '.join([library] + preload)
+    before = EMULATOR + ['-E', preloaded] if EMULATOR else ['env', preloaded]
+    result = subprocess.run(before + [program] + args, env=env, capture_output=True, text=True, check=False)
     if result.returncode != 0 or result.stderr:
         raise SystemExit('FAIL: %s ended with %d: %s' % (program, result.returncode, result.stderr[:300]))
     return result.stdout, totals_by_leaf(directory + '/p.pb.gz')
