@@ -182,7 +182,7 @@ static int read_dump(struct builder *builder, struct hp_trend_dump *dump, struct
   struct hp_profile *profile;
   if (hp_profile_read(dump->path, &profile, error) != 0) return -1;
   struct hp_symbolize_options symbolize = {.debug_dirs = builder->options->debug_dirs};
-  hp_symbolize_for_report(profile, &symbolize, false);
+  hp_symbolize_for_report(profile, &symbolize, builder->frames->by_line);
   hp_profile_drop_frames(profile);
   int result = add_profile(builder, profile, dump, error);
   if (result == 0 && builder->trend->program[0] == '\0' && profile->mapping_count != 0) {

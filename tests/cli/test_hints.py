@@ -180,6 +180,23 @@ def test_run_says_that_it_shows_what_was_allocated():
     expect("nothing was in use" not in keeps, keeps)
 
 
+def test_lines_are_found_for_names_that_the_library_wrote():
+    """A profile has names by default, from the program's symbol table, but no lines: those who ask for lines get them looked up."""
+    program = os.path.join(WORK, "lines")
+    with open(program + ".c", "w") as source:
+        source.write("#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\nvoid *kept[999];\n"
+                     "int main(void) {\n  for (int i = 0; i < 40; i++) {\n    kept[i] = malloc(1000);\n"
+                     "    if (i % 10 == 0) raise(SIGUSR2), usleep(20000);\n  }\n  return 0;\n}\n")
+    subprocess.run(["gcc", "-g", "-O0", program + ".c", "-o", program], check=True)
+    template = os.path.join(WORK, "lines.%n.pb.gz")
+    heapprof("run", "-q", "--library", LIBRARY, "--sample-rate=1", "-o", template, "--", program)
+    files = sorted(os.path.join(WORK, name) for name in os.listdir(WORK) if name.startswith("lines.") and name.endswith(".gz"))
+    expect(len(files) >= 3, files)
+    for arguments in (["top", files[-1]], ["trend", *files], ["diff", files[0], files[-1]]):
+        expect("lines.c" not in heapprof(*arguments).stdout, arguments)
+        expect("main %s.c:7" % program in heapprof(*arguments, "--lines").stdout, arguments)
+
+
 def test_trend_says_when_there_are_too_few_samples():
     def hint(counts, **options):
         return lines_with(heapprof("trend", *series("few", counts, **options)).stdout, "too few samples to tell")
