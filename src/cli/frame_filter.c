@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli_memory.h"
+#include "expression.h"
 
 enum { FILE_EXPRESSION_BYTES_MAX = 2048, NAME_BYTES_MAX = 4096 };
 
@@ -60,12 +61,7 @@ static bool *match_locations(const struct hp_profile *profile, const regex_t *ex
 static int match(const struct hp_profile *profile, const char *what, const char *text, bool **out, struct hp_error *error) {
   if (text == NULL) return 0;
   regex_t expression;
-  int result = regcomp(&expression, text, REG_EXTENDED | REG_NOSUB);
-  if (result != 0) {
-    char why[128];
-    regerror(result, &expression, why, sizeof why);
-    return hp_error_set(error, "bad expression for %s: %s", what, why);
-  }
+  if (hp_expression_compile(&expression, what, text, error) != 0) return -1;
   *out = match_locations(profile, &expression);
   regfree(&expression);
   return 0;

@@ -76,7 +76,8 @@ static size_t group_end(const char *name, size_t open) {
 /* Template arguments follow a word, "::" (Rust) or "operator<< "; a "<" elsewhere begins a name. */
 static bool is_template(const char *name, size_t at) {
   if (name[at] != '<' || at == 0) return false;
-  return is_word(name[at - 1]) || name[at - 1] == ':' || (name[at - 1] == ' ' && at > 1 && strchr("<>=-*)", name[at - 2]) != NULL);
+  return is_word(name[at - 1]) || name[at - 1] == ':' ||
+         (name[at - 1] == ' ' && at > 1 && strchr("<>=-*)", name[at - 2]) != NULL);
 }
 
 static bool is_parameters(const char *name, size_t at) {
@@ -120,7 +121,8 @@ static char *collapse(const char *name, size_t kept, bool parameters) {
 
 /* Both ends of the name, cut between characters. */
 static char *drop_middle(const char *name, size_t room) {
-  size_t count = character_count(name), head = room > DOTS ? (room - DOTS) / 2 : 0, tail = room > DOTS ? room - DOTS - head : 0;
+  size_t count = character_count(name), head = room > DOTS ? (room - DOTS) / 2 : 0,
+         tail = room > DOTS ? room - DOTS - head : 0;
   const char *end_of_head = name, *tail_start = name;
   for (size_t seen = 0; *tail_start != '\0'; tail_start++) {
     bool begins = ((unsigned char)*tail_start & 0xc0) != 0x80;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "command.h"
+#include "expression.h"
 #include "id_map.h"
 #include "jit_names.h"
 #include "name_demangle.h"
@@ -349,6 +350,54 @@ static void test_a_narrow_terminal_gives_a_name_a_second_line(void **unused) {
   expect_collected(file, "");
 }
 
+static void expect_expression(const char *text, const char *why) {
+  regex_t expression;
+  struct hp_error error;
+  int result = hp_expression_compile(&expression, "--focus", text, &error);
+  if (result == 0) regfree(&expression);
+  if (why == NULL && result != 0) fail_msg("%s: %s", text, error.text);
+  if (why == NULL) return;
+  assert_int_equal(result, -1);
+  if (strstr(error.text, why) == NULL) fail_msg("%s: \"%s\" does not say \"%s\"", text, error.text, why);
+}
+
+static void test_expressions_are_bounded_before_they_are_compiled(void **unused) {
+  (void)unused;
+  static const char *const fine[] = {
+      "std::(vector|map)<.*>",
+      "a{2048}",
+      "(ab){1,600}",
+      "[]a({]{2000}",
+      "[^]{2}]",
+      "[[:alnum:]_{]{3}",
+      "\\{2\\}{2000}",
+      "((a{10}){10}){10}",
+      "^[[=a=](){3}$]x",
+      "[\\1]",
+      "\\\\1",
+      "x{0}",
+      "(a|b|c){3,200}",
+      "",
+  };
+  for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) expect_expression(fine[i], NULL);
+  expect_expression("a{2049}", "written out");
+  expect_expression("(ab){1,700}", "written out");
+  expect_expression("((a{1,255}){1,255}){1,255}", "written out");
+  expect_expression("((){1,255}){1,255}", "written out");
+  expect_expression("[]a]{3000}", "written out");
+  expect_expression("[[:alpha:]]{30}{30}{30}", "written out");
+  expect_expression("\\({3000}", "written out");
+  expect_expression("(a*)*\\1", "back references");
+  expect_expression("(", "--focus");
+  expect_expression("[[:alpha", "--focus");
+  expect_expression("a{", "--focus");
+  static char longest[2050];
+  memset(longest, 'a', 2049);
+  expect_expression(longest, "longer");
+  longest[2048] = '\0';
+  expect_expression(longest, NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_get_the_unit_people_read),
@@ -367,6 +416,7 @@ int main(void) {
       cmocka_unit_test(test_signs_in_names_are_no_brackets),
       cmocka_unit_test(test_names_that_do_not_pair_up_lose_their_middle),
       cmocka_unit_test(test_a_narrow_terminal_gives_a_name_a_second_line),
+      cmocka_unit_test(test_expressions_are_bounded_before_they_are_compiled),
       cmocka_unit_test(test_ids_in_order_and_any_others_are_found_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
