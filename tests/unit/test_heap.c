@@ -15,7 +15,10 @@ static void a_start_without_memory_is_refused_and_succeeds_later(void **state) {
   none = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
   assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
 #if defined(__aarch64__) /* qemu-user keeps to no such limit */
-  if (mmap(NULL, 2 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) skip();
+  if (mmap(NULL, 2 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
+    setrlimit(RLIMIT_AS, &before);
+    skip();
+  }
 #endif
   void *first[3] = {hp_heap_alloc(100), hp_heap_alloc_aligned_zero(64, 100), hp_heap_alloc(1 << 20)};
   setrlimit(RLIMIT_AS, &before);
