@@ -17,7 +17,9 @@ static const char help[] =
     "\n"
     "  -n, --count=N      stacks to show, 0: all (default 20); suspects always\n"
     "  -s, --stacks       every frame of a stack, not only the first four\n"
-    "  -l, --lines        with file and line\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR HP_HELP_WIDE
+    "  -l, --lines        with file and line\n"
+    "  -a, --all-processes  files of several processes are one series; else those of\n"
+    "                     the process with the most files are taken\n" HP_HELP_STACKS HP_HELP_DEBUG_DIR HP_HELP_WIDE
     "  -j, --json         the same as JSON (docs/json-trend.md)\n"
     "\n"
     "slope is bytes an hour by least squares +- its standard error; p the chance that\n"
@@ -25,20 +27,24 @@ static const char help[] =
     "goes on; a cache that has filled \"levels off\". A page with a chart for each\n"
     "stack: heapprof view --trend FILE...";
 
-static const struct option options[] = {
-    {"stacks", no_argument, NULL, 's'}, HP_OPTIONS_TABLE, HP_OPTIONS_STACKS, HP_OPTIONS_END};
+static const struct option options[] = {{"stacks", no_argument, NULL, 's'},
+                                        {"all-processes", no_argument, NULL, 'a'},
+                                        HP_OPTIONS_TABLE,
+                                        HP_OPTIONS_STACKS,
+                                        HP_OPTIONS_END};
 
 int hp_cmd_trend(int argc, char **argv) {
   struct hp_trend_options trend_options = {0};
   int64_t count = 20;
   bool by_line = false, as_json = false, whole = false, wide = false;
   int option;
-  while ((option = getopt_long(argc, argv, ":n:slf:i:d:wjh", options, NULL)) != -1) {
+  while ((option = getopt_long(argc, argv, ":n:slaf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 'n':
         if (hp_parse_integer(optarg, 0, INT32_MAX, &count) != 0) return hp_usage("trend", "-n %s is no number", optarg);
         break;
       case 's': whole = true; break;
+      case 'a': trend_options.all_processes = true; break;
       case 'l': by_line = true; break;
       case 'f': trend_options.focus = optarg; break;
       case 'i': trend_options.ignore = optarg; break;
@@ -58,7 +64,7 @@ int hp_cmd_trend(int argc, char **argv) {
   if (hp_trend_build(argv + optind, (size_t)(argc - optind), &trend_options, &frames, &trend, &error) != 0) {
     status = hp_fail(&error);
   } else {
-    hp_trend_note_processes(&trend);
+    if (!trend_options.all_processes) hp_trend_note_processes(&trend);
     if (as_json)
       hp_trend_print_json(stdout, &trend, &frames, (size_t)count);
     else

@@ -30,7 +30,8 @@ static const char help[] =
     "  -t, --type=TYPE    sample type shown first (inuse_space, alloc_objects, ...)\n"
     "  -l, --lines        a box or row for each source line, not each function\n" HP_HELP_STACKS
     "  -T, --trend        also a chart for each growing stack; shows the last of at\n"
-    "                     least three dumps, coloured by change since the first\n" HP_HELP_DEBUG_DIR
+    "                     least three dumps, coloured by change since the first\n"
+    "  -a, --all-processes  with --trend: files of several are one series\n" HP_HELP_DEBUG_DIR
     "\n"
     "Two files are compared: red grew, blue shrank, grey is within sampling error.\n"
     "In the page, ? lists the keys.";
@@ -38,13 +39,14 @@ static const char help[] =
 static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                         {"type", required_argument, NULL, 't'},
                                         {"trend", no_argument, NULL, 'T'},
+                                        {"all-processes", no_argument, NULL, 'a'},
                                         HP_OPTIONS_STACKS,
                                         HP_OPTIONS_END};
 
 struct view {
   const char *output; /* null or "-": stdout */
   const char *debug_dirs;
-  bool by_line, is_trend;
+  bool by_line, is_trend, all_processes;
   struct hp_view_input input;
 };
 
@@ -112,9 +114,9 @@ static int show(struct view *view, const char *first, const char *last, struct h
 
 static int show_trend(struct view *view, char *const *paths, size_t count, struct hp_error *error) {
   struct hp_trend trend;
-  struct hp_trend_options trend_options = {view->input.focus, view->input.ignore, view->debug_dirs};
+  struct hp_trend_options trend_options = {view->input.focus, view->input.ignore, view->debug_dirs, view->all_processes};
   if (hp_trend_build(paths, count, &trend_options, view->input.frames, &trend, error) != 0) return -1;
-  hp_trend_note_processes(&trend);
+  if (!view->all_processes) hp_trend_note_processes(&trend);
   hp_trend_note_left_out(&trend);
   view->input.trend = &trend;
   int result = show(view, trend.dumps[0].path, trend.dumps[trend.dump_count - 1].path, error);
@@ -125,7 +127,7 @@ static int show_trend(struct view *view, char *const *paths, size_t count, struc
 int hp_cmd_view(int argc, char **argv) {
   struct view view = {0};
   int option;
-  while ((option = getopt_long(argc, argv, ":o:t:lf:i:Td:h", options, NULL)) != -1) {
+  while ((option = getopt_long(argc, argv, ":o:t:lf:i:Tad:h", options, NULL)) != -1) {
     switch (option) {
       case 'o': view.output = optarg; break;
       case 't': view.input.type = optarg; break;
@@ -133,6 +135,7 @@ int hp_cmd_view(int argc, char **argv) {
       case 'f': view.input.focus = optarg; break;
       case 'i': view.input.ignore = optarg; break;
       case 'T': view.is_trend = true; break;
+      case 'a': view.all_processes = true; break;
       case 'd': view.debug_dirs = optarg; break;
       case 'h': puts(help); return 0;
       default: return hp_option_error("view", argv, option);

@@ -89,7 +89,8 @@ static bool has_back_reference(const char *text) {
 int hp_expression_compile(regex_t *out, const char *what, const char *text, struct hp_error *error) {
   if (strlen(text) > EXPRESSION_BYTES_MAX)
     return hp_error_set(error, "bad expression for %s: longer than %d bytes", what, EXPRESSION_BYTES_MAX);
-  if (has_back_reference(text)) return hp_error_set(error, "bad expression for %s: back references are not known here", what);
+  if (has_back_reference(text))
+    return hp_error_set(error, "bad expression for %s: back references are not known here", what);
   if (written_out(text) > WRITTEN_OUT_MAX)
     return hp_error_set(error, "bad expression for %s: its repetitions, written out, are more than %d characters", what,
                         WRITTEN_OUT_MAX);

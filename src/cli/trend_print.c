@@ -26,7 +26,12 @@ void hp_trend_note_left_out(const struct hp_trend *trend) {
 }
 
 void hp_trend_note_processes(const struct hp_trend *trend) {
-  if (trend->process_count > 1)
+  if (trend->files_of_others != 0)
+    hp_note(
+        "the profiles are of %zu processes (or were reset between); shown is the one with the most, from %s on; %zu %s of "
+        "others left out (--all-processes: one series of all)",
+        trend->process_count, trend->dumps[0].path, trend->files_of_others, trend->files_of_others == 1 ? "file" : "files");
+  else if (trend->process_count > 1)
     hp_note(
         "the profiles are of %zu processes (or were reset between): what grows from one to the next is no leak; give those "
         "of one",
@@ -200,6 +205,8 @@ void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct h
   hp_json_string(&json, "command", "trend");
   hp_json_string(&json, "program", trend->program);
   hp_json_real(&json, "confidence", 1 - HP_TREND_FALSE_ALARM);
+  hp_json_integer(&json, "processes", (int64_t)trend->process_count);
+  hp_json_integer(&json, "files_of_others", (int64_t)trend->files_of_others);
   hp_json_integer(&json, "stacks", (int64_t)trend->row_count);
   hp_json_integer(&json, "tested", (int64_t)trend->tested);
   hp_json_integer(&json, "suspects", (int64_t)suspect_count(trend));

@@ -17,7 +17,7 @@ struct hp_trend_look {
 void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames,
                     const struct hp_trend_look *look);
 
-/* A line on stderr when the files are of several processes. */
+/* A line on stderr when the files are of several processes, and what was made of that. */
 void hp_trend_note_processes(const struct hp_trend *trend);
 
 /* What view, which has no such line, says on stderr when the last profile was left out. */

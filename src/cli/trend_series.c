@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli_memory.h"
 #include "frame_filter.h"
@@ -25,7 +26,7 @@ struct builder {
   struct hp_profile *places; /* a place in a binary is a function here: name = file, file = build id, start_line = offset */
   struct hp_view_tree tree;  /* over places, leaf first */
   struct hp_id_map stack_of_node;
-  struct hp_origins origins;
+  struct hp_origins *origins;
   size_t row_capacity, frame_capacity;
   uint32_t *place_of_location; /* of the profile being read */
 };
@@ -164,7 +165,7 @@ static int add_profile(struct builder *builder, const struct hp_profile *profile
   }
   dump->time_nanos = profile->time_nanos;
   dump->period = profile->period;
-  dump->origin = hp_origins_add(&builder->origins, profile, dump->path);
+  dump->origin = hp_origins_add(builder->origins, profile, dump->path);
   for (size_t i = 0; i < profile->sample_count; i++) dump->total += (double)hp_profile_value(profile, i, bytes_column);
   builder->place_of_location = hp_alloc(profile->location_count * sizeof *builder->place_of_location);
   for (size_t i = 0; i < profile->location_count; i++) builder->place_of_location[i] = place_of(builder, profile, &ids, i);
@@ -260,16 +261,39 @@ static bool is_collapsed(const struct hp_trend *trend) {
   return before->total - last->total > 2 * fall_max;
 }
 
-int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
-                   struct hp_trend *out, struct hp_error *error) {
+/* The files that can be read again of the process with the most, the later one of two with as many, *kept of them; null: they are all
+ * of one, or too few. */
+static char **files_of_one(const struct hp_trend *trend, const struct hp_origins *origins, size_t *kept) {
+  const struct hp_origin *most = NULL;
+  size_t count = trend->dump_count + (trend->left_out != NULL);
+  for (size_t i = 0; i < origins->count; i++) {
+    const struct hp_origin *origin = &origins->list[i];
+    if (most == NULL || origin->profile_count > most->profile_count ||
+        (origin->profile_count == most->profile_count && origin->last_time_nanos > most->last_time_nanos))
+      most = origin;
+  }
+  if (origins->count < 2 || most->profile_count < HP_TREND_DUMPS_MIN) return NULL;
+  char **paths = hp_alloc(count * sizeof *paths);
+  *kept = 0;
+  for (size_t d = 0; d < count; d++) {
+    struct stat status;
+    if (trend->dumps[d].origin != (uint32_t)(most - origins->list)) continue;
+    if (stat(trend->dumps[d].path, &status) != 0 || !S_ISREG(status.st_mode)) break;
+    paths[(*kept)++] = (char *)trend->dumps[d].path;
+  }
+  if (*kept == most->profile_count) return paths;
+  free(paths);
+  return NULL;
+}
+
+static int build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
+                 struct hp_origins *origins, struct hp_trend *out, struct hp_error *error) {
   memset(out, 0, sizeof *out);
-  if (count < HP_TREND_DUMPS_MIN) return hp_error_set(error, "a trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
-  if (count > HP_TREND_DUMPS_MAX)
-    return hp_error_set(error, "%zu profiles are more than a trend takes (%d)", count, HP_TREND_DUMPS_MAX);
   out->program = hp_strdup("");
   out->dumps = hp_alloc_zeroed(count, sizeof *out->dumps);
   out->dump_count = count;
-  struct builder builder = {.trend = out, .frames = frames, .options = options, .places = hp_profile_new()};
+  struct builder builder = {
+      .trend = out, .frames = frames, .options = options, .origins = origins, .places = hp_profile_new()};
   hp_view_tree_init(&builder.tree);
   int result = 0;
   for (size_t i = 0; i < count && result == 0; i++) {
@@ -278,7 +302,7 @@ int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_optio
   }
   if (result == 0) {
     qsort(out->dumps, count, sizeof *out->dumps, compare_times);
-    out->process_count = builder.origins.count;
+    out->process_count = origins->count;
     if (is_collapsed(out)) out->left_out = &out->dumps[--out->dump_count];
     fit_all(out);
   } else {
@@ -287,7 +311,29 @@ int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_optio
   hp_profile_free(builder.places);
   hp_view_tree_free(&builder.tree);
   hp_id_map_free(&builder.stack_of_node);
-  hp_origins_free(&builder.origins);
+  return result;
+}
+
+/* Whose a file is stands at its end, so all are read before one process can be chosen, and its files then again. */
+int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
+                   struct hp_trend *out, struct hp_error *error) {
+  if (count < HP_TREND_DUMPS_MIN) return hp_error_set(error, "a trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
+  if (count > HP_TREND_DUMPS_MAX)
+    return hp_error_set(error, "%zu profiles are more than a trend takes (%d)", count, HP_TREND_DUMPS_MAX);
+  struct hp_origins origins = {0};
+  int result = build(paths, count, options, frames, &origins, out, error);
+  size_t kept;
+  char **of_one = result == 0 && !options->all_processes ? files_of_one(out, &origins, &kept) : NULL;
+  if (of_one != NULL) {
+    size_t process_count = origins.count;
+    hp_trend_free(out);
+    hp_origins_free(&origins);
+    result = build(of_one, kept, options, frames, &origins, out, error);
+    if (result == 0) out->process_count = process_count;
+    if (result == 0) out->files_of_others = count - kept;
+    free(of_one);
+  }
+  hp_origins_free(&origins);
   return result;
 }
 

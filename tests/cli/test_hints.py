@@ -125,7 +125,10 @@ def test_trend_says_that_a_series_is_of_several_processes():
     second = series("second", [10, 20, 30], start=START + 7)
     for arguments in (["trend"], ["trend", "--json"], ["view", "--trend", "-o", "page.html"]):
         said = lines_with(heapprof(*arguments, *first, *second).stderr, "of 2 processes")
-        expect(len(said) == 1, arguments, said)
+        expect(len(said) == 1 and "from second.00.pb.gz on; 3 files of others left out" in said[0], arguments, said)
+        expect(heapprof(*arguments, "--all-processes", *first, *second).stderr == "", arguments)
+        said = lines_with(heapprof(*arguments, *first[:2], *second[:2]).stderr, "of 2 processes")
+        expect(len(said) == 1 and said[0].endswith("give those of one"), arguments, said)
         expect(heapprof(*arguments, *first).stderr == "", arguments)
     others = series("others", [10, 20, 30], version="made elsewhere") + series("else", [10, 20, 30], start=START + 7, version="x")
     expect(heapprof("trend", *others).stderr == "", "files that do not say whose they are")
@@ -195,6 +198,23 @@ def test_lines_are_found_for_names_that_the_library_wrote():
     for arguments in (["top", files[-1]], ["trend", *files], ["diff", files[0], files[-1]]):
         expect("lines.c" not in heapprof(*arguments).stdout, arguments)
         expect("main %s.c:7" % program in heapprof(*arguments, "--lines").stdout, arguments)
+
+
+def test_trend_of_several_processes_is_of_the_one_with_the_most_files():
+    """Two that hold the same for ever, one with more than the other: together they look like growth."""
+    small = series("small", [100] * 6)
+    large = series("large", [900] * 7, start=START + 8 * MINUTE)
+    both = json.loads(heapprof("trend", "--json", "--all-processes", *small, *large).stdout)
+    expect(len(both["dumps"]) == 13 and both["rows"][0]["slope_bytes_per_hour"] > 0 and both["files_of_others"] == 0, both)
+    one = json.loads(heapprof("trend", "--json", *small, *large).stdout)
+    expect([dump["file"] for dump in one["dumps"]] == large and one["rows"][0]["bytes"] == [900000] * 7, one)
+    expect(one["processes"] == 2 and one["files_of_others"] == 6 and one["suspects"] == 0, one)
+    with open(os.path.join(WORK, small[0]), "rb") as piped:  # what cannot be read again is not left out
+        text = heapprof("trend", "-", *small[1:], *large, stdin=piped).stdout
+        expect("Dumps:    7," in text, text)
+    with open(os.path.join(WORK, large[0]), "rb") as piped:
+        result = heapprof("trend", "-", *small, *large[1:], stdin=piped)
+        expect("Dumps:    13," in result.stdout and "give those of one" in result.stderr, result)
 
 
 def test_trend_says_when_there_are_too_few_samples():
