@@ -22,20 +22,38 @@ static int64_t start_of(const struct hp_profile *profile) {
   return profile->time_nanos - profile->duration_nanos;
 }
 
-static uint64_t key_of(const struct hp_profile *profile, int64_t start_nanos) {
+/* The process id in a name that ends like those of the default template, ".PID.NUMBER[.KIND].pb.gz"; 0: it does not, or what stands
+ * there is the time of the profile (%t). */
+static int64_t pid_of(const char *path, int64_t time_nanos) {
+  const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *end = NULL;
+  for (const char *at = name; (at = strstr(at, ".pb")) != NULL; at++) end = at;
+  if (end == NULL) return 0;
+  const char *at = end;
+  while (at > name && at[-1] >= 'a' && at[-1] <= 'z') at--;
+  if (at != end && at > name && at[-1] == '.') end = at - 1; /* the kind */
+  for (int numbers = 0; numbers < 2; numbers++) {
+    for (at = end; at > name && at[-1] >= '0' && at[-1] <= '9';) at--;
+    if (at == end || end - at > 18 || at == name || at[-1] != '.') return 0;
+    if (numbers == 0) end = at - 1;
+  }
+  int64_t pid = strtoll(at, NULL, 10), seconds = time_nanos / 1000000000;
+  return llabs(pid - seconds) > 10 * 86400 ? pid : 0;
+}
+
+static uint64_t key_of(const struct hp_profile *profile, int64_t start_nanos, int64_t pid) {
   uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
   if (profile->mapping_count != 0) {
     const struct hp_mapping *program = &profile->mappings[0];
     const char *text = hp_profile_text(profile, program->build_id != 0 ? program->build_id : program->file);
     for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
   }
-  return hash ^ (uint64_t)start_nanos;
+  return hash ^ (uint64_t)start_nanos ^ (uint64_t)pid * 0x9e3779b97f4a7c15u;
 }
 
 uint32_t hp_origins_add(struct hp_origins *origins, const struct hp_profile *profile, const char *path) {
   int64_t start_nanos = start_of(profile);
   if (start_nanos == 0) return HP_NONE;
-  uint64_t key = key_of(profile, start_nanos);
+  uint64_t key = key_of(profile, start_nanos, pid_of(path, profile->time_nanos));
   uint32_t index = hp_id_map_find(&origins->map, key);
   if (index == HP_NONE) {
     index = (uint32_t)origins->count++;

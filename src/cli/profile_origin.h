@@ -2,7 +2,8 @@
  * profile_origin.h - which of several profiles are of one process, as far as the files say.
  *
  * A process is known by its start (the time of the profile less its duration, exact to the nanosecond in files of this library)
- * and its program (build id, or file name). Not known: files of other makers, sums (their duration is no span), files without
+ * and its program (build id, or file name), and by the process id in names like the default template's: a child of fork has its parent's
+ * start, since it has its parent's blocks. Not known: files of other makers, sums (their duration is no span), files without
  * a duration. A reset of the allocated columns (heapprof_reset) moves the start, so it reads as another process.
  * Ownership   hp_origins_free frees all; the paths are the caller's.
  */

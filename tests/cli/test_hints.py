@@ -217,6 +217,22 @@ def test_trend_of_several_processes_is_of_the_one_with_the_most_files():
         expect("Dumps:    13," in result.stdout and "give those of one" in result.stderr, result)
 
 
+def test_children_of_fork_are_other_processes():
+    """They have their parent's start: that the names have other process ids tells them apart, if it is no time that is in the names."""
+    def of(names):
+        return [profile(name, 1 + i, 100) for i, name in enumerate(names)]
+
+    server = of(["heapprof.server.100.%d.pb.gz" % i for i in range(4)])
+    children = of(["heapprof.server.%d.0.heap.pb.gz" % (101 + i) for i in range(8)])
+    one = json.loads(heapprof("trend", "--json", *server, *children).stdout)
+    expect(one["processes"] == 9 and [dump["file"] for dump in one["dumps"]] == server, one)
+    expect("of one process" not in heapprof("top", server[0], *children).stderr, "children counted with themselves")
+    expect("4 profiles of one process" in heapprof("top", *server, *children).stderr, "the server's own")
+    times = of(["x.%d.%d.pb.gz" % (START // 10 ** 9 + 60 * i, i) for i in range(4)])
+    other = of(["plain%d.pb.gz" % i for i in range(2)] + ["heapprof.server.%d.pb.gz" % i for i in range(2)])
+    expect(json.loads(heapprof("trend", "--json", *times, *other).stdout)["processes"] == 1, "no process ids in the names")
+
+
 def test_trend_says_when_there_are_too_few_samples():
     def hint(counts, **options):
         return lines_with(heapprof("trend", *series("few", counts, **options)).stdout, "too few samples to tell")
