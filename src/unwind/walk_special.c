@@ -3,6 +3,7 @@
 #include "code_bytes.h"
 #include "modules.h"
 #include "rule.h"
+#include "rule_cache.h"
 #include "slow_step.h"
 #include "walk.h"
 
@@ -54,6 +55,24 @@ static bool step_by_rule(struct hp_walk *walk, uint64_t rule) {
   return return_to(walk, pc, cfa, fp);
 }
 
+#if defined(__aarch64__)
+/* All registers that a signal interrupted: a leaf function has its return address in x30 only, and no table describes the
+ * restorer, so nothing further down leads to them. */
+static void take_interrupted_registers(struct hp_walk *walk, uintptr_t frame, uintptr_t pc, uintptr_t sp) {
+  struct hp_registers *registers = &walk->registers;
+  registers->known = 1u << HP_REG_SP;
+  for (unsigned reg = 0; reg < HP_REG_SP; reg++) {
+    if (read_word(walk, frame + HP_SIGNAL_REGS_OFFSET + reg * sizeof(uintptr_t), &registers->value[reg])) {
+      registers->known |= 1u << reg;
+    }
+  }
+  registers->value[HP_REG_SP] = sp;
+  registers->pc = pc;
+  walk->registers_address = pc;
+  walk->has_registers = true;
+}
+#endif
+
 /* Out of a signal handler: pc is exact, sp is on whatever stack the thread was on. */
 static bool step_signal(struct hp_walk *walk) {
   uintptr_t pc, sp, fp;
@@ -62,7 +81,10 @@ static bool step_signal(struct hp_walk *walk) {
       !read_word(walk, walk->sp + HP_SIGNAL_FP_OFFSET, &fp)) {
     return false;
   }
-  walk->key = hp_arch_strip_pc(pc) + HP_PC_STEP;
+#if defined(__aarch64__)
+  take_interrupted_registers(walk, walk->sp, pc, sp);
+#endif
+  walk->key = pc + HP_PC_STEP;
   walk->interrupted_key = walk->key;
   walk->sp = sp;
   walk->fp = fp;
@@ -71,6 +93,31 @@ static bool step_signal(struct hp_walk *walk) {
 }
 
 static bool is_interrupted(const struct hp_walk *walk) { return walk->key == walk->interrupted_key; }
+
+#if defined(__aarch64__)
+static uint64_t find_rule(struct hp_walk *walk, uintptr_t key) {
+  const struct hp_rule_table *table = hp_rule_table_load();
+  size_t index = hp_rule_index(key, table->index_mask);
+  uint64_t rule = hp_load_relaxed(&table->first[index]);
+  if (!hp_rule_matches(rule, key)) rule = hp_load_relaxed(&table->second[index]);
+  return hp_rule_matches(rule, key) ? rule : hp_walk_read_rule(walk, key);
+}
+
+/* A frame record lies anywhere in its frame, so the callee's does not say where the caller's stack pointer is: only that it is
+ * above. The caller's own record is where x29 points, and its rule knows how far that is from the stack pointer. */
+static uintptr_t caller_sp(struct hp_walk *walk, uintptr_t key, uintptr_t fp) {
+  uintptr_t least = walk->fp + 2 * sizeof(uintptr_t);
+  uint64_t rule = find_rule(walk, key);
+  if (hp_rule_kind(rule) != HP_RULE_SP && hp_rule_kind(rule) != HP_RULE_SP_OWN) return least;
+  uintptr_t sp = fp + hp_rule_fp_words(rule) * sizeof(uintptr_t) - hp_rule_cfa_bytes(rule);
+  return sp > least ? sp : least;
+}
+#else
+static uintptr_t caller_sp(const struct hp_walk *walk, uintptr_t key, uintptr_t fp) {
+  (void)key, (void)fp;
+  return walk->fp + 2 * sizeof(uintptr_t);
+}
+#endif
 
 /* A frame without unwind data (generated code, hand-written assembly): a signal restorer of somebody's own, a leaf function
  * that a signal interrupted, or a frame that keeps the frame-pointer chain. Believed only if the word taken for the return
@@ -87,7 +134,7 @@ static bool step_without_data(struct hp_walk *walk) {
   if (!read_word(walk, walk->fp, &fp) || !read_word(walk, walk->fp + sizeof(uintptr_t), &pc)) return false;
   pc = hp_arch_strip_pc(pc);
   if (!hp_code_is_after_call(pc)) return false;
-  return return_to(walk, pc, walk->fp + 2 * sizeof(uintptr_t), fp);
+  return return_to(walk, pc, caller_sp(walk, pc, fp), fp);
 }
 
 /* Outside all objects: could code be there at all? What a signal interrupted and what called us is believed. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -97,6 +98,36 @@ static void test_walk_crosses_a_restorer_described_from_its_start(void **state) 
   assert_true(in_handler.count > n + 2);
   for (size_t i = 1; i < n; i++) assert_int_equal(in_handler.pcs[in_handler.count - n + i], here[i]);
 }
+
+#if defined(__aarch64__)
+/* Leaf functions that keep their return address in x30 alone, interrupted at a breakpoint; one has moved the stack pointer. */
+void stop_in_leaf(void);
+void stop_in_leaf_with_stack(void);
+__asm__(
+    ".text\n.globl stop_in_leaf, stop_in_leaf_with_stack\n.hidden stop_in_leaf, stop_in_leaf_with_stack\n"
+    ".type stop_in_leaf, %function\nstop_in_leaf:\n\t.cfi_startproc\n\tbrk #0\n\tret\n\t.cfi_endproc\n"
+    ".size stop_in_leaf, .-stop_in_leaf\n"
+    ".type stop_in_leaf_with_stack, %function\nstop_in_leaf_with_stack:\n\t.cfi_startproc\n\tsub sp, sp, #64\n"
+    "\t.cfi_def_cfa_offset 64\n\tbrk #0\n\tadd sp, sp, #64\n\t.cfi_def_cfa_offset 0\n\tret\n\t.cfi_endproc\n"
+    ".size stop_in_leaf_with_stack, .-stop_in_leaf_with_stack\n");
+
+static void walk_and_pass_breakpoint(int number, siginfo_t *info, void *context) {
+  (void)number, (void)info;
+  walk_check();
+  ((ucontext_t *)context)->uc_mcontext.pc += 4;
+}
+
+static void test_walk_crosses_interrupted_leaf_functions(void **state) {
+  (void)state;
+  const struct sigaction action = {.sa_sigaction = walk_and_pass_breakpoint, .sa_flags = SA_SIGINFO};
+  uint64_t before = walk_comparisons;
+  sigaction(SIGTRAP, &action, NULL);
+  stop_in_leaf();
+  stop_in_leaf_with_stack();
+  assert_int_equal(walk_comparisons, before + 2);
+  assert_int_equal(walk_differences, 0);
+}
+#endif
 
 #if defined(__x86_64__)
 /* In assembly, so that each of their instructions is described too. */
@@ -219,6 +250,9 @@ int main(void) {
     cmocka_unit_test(test_walk_crosses_nested_signal_frames),
     cmocka_unit_test(test_walk_crosses_from_an_alternate_stack),
     cmocka_unit_test(test_walk_crosses_a_restorer_described_from_its_start),
+#if defined(__aarch64__)
+    cmocka_unit_test(test_walk_crosses_interrupted_leaf_functions),
+#endif
 #if defined(__x86_64__)
     cmocka_unit_test(test_every_instruction_of_a_sort),
     cmocka_unit_test(test_every_instruction_of_the_lazy_binder),
