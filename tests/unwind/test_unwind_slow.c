@@ -13,12 +13,12 @@
 
 #if defined(__x86_64__)
 /* CFA = rbx + 16, on a realigned stack. */
-void through_rbx(void (*function)(void));
+void through_saved(void (*function)(void));
 __asm__(
-    ".text\n.type through_rbx, @function\nthrough_rbx:\n\t.cfi_startproc\n\tpushq %rbx\n\t.cfi_def_cfa_offset 16\n"
+    ".text\n.type through_saved, @function\nthrough_saved:\n\t.cfi_startproc\n\tpushq %rbx\n\t.cfi_def_cfa_offset 16\n"
     "\t.cfi_offset %rbx, -16\n\tmovq %rsp, %rbx\n\t.cfi_def_cfa_register %rbx\n\tandq $-256, %rsp\n\tsubq $768, %rsp\n"
     "\tcall *%rdi\n\tmovq %rbx, %rsp\n\t.cfi_def_cfa_register %rsp\n\tpopq %rbx\n\t.cfi_def_cfa_offset 8\n\tret\n"
-    "\t.cfi_endproc\n.size through_rbx, .-through_rbx\n");
+    "\t.cfi_endproc\n.size through_saved, .-through_saved\n");
 
 /* CFA = *(r12 + 8) + 16 by an expression: r12 points at two words on the stack, the second of which is the old sp. */
 void through_expression(void (*function)(void));
@@ -29,6 +29,29 @@ __asm__(
     "\taddq $48, %rsp\n\t.cfi_def_cfa %rsp, 16\n\tpopq %r12\n\t.cfi_def_cfa_offset 8\n\tret\n\t.cfi_endproc\n"
     ".size through_expression, .-through_expression\n");
 
+#define ZERO_SAVED_REGISTERS "xorl %%ebx, %%ebx\n\txorl %%r12d, %%r12d\n\txorl %%r13d, %%r13d"
+#define SAVED_REGISTERS "rbx", "r12", "r13", "r14", "r15"
+#else
+/* The same with x19 for rbx and x20 for r12. Global: see test_unwind_signals.c. */
+void through_saved(void (*function)(void));
+void through_expression(void (*function)(void));
+__asm__(
+    ".text\n.globl through_saved, through_expression\n.hidden through_saved, through_expression\n"
+    ".type through_saved, %function\nthrough_saved:\n\t.cfi_startproc\n\tstp x29, x30, [sp, #-32]!\n"
+    "\t.cfi_def_cfa_offset 32\n\t.cfi_offset x29, -32\n\t.cfi_offset x30, -24\n\tstr x19, [sp, #16]\n"
+    "\t.cfi_offset x19, -16\n\tmov x19, sp\n\t.cfi_def_cfa_register x19\n\tsub x9, sp, #768\n\tand sp, x9, #-256\n"
+    "\tblr x0\n\tmov sp, x19\n\t.cfi_def_cfa_register sp\n\tldr x19, [sp, #16]\n\tldp x29, x30, [sp], #32\n"
+    "\t.cfi_def_cfa_offset 0\n\tret\n\t.cfi_endproc\n.size through_saved, .-through_saved\n"
+    ".type through_expression, %function\nthrough_expression:\n\t.cfi_startproc\n\tstp x29, x30, [sp, #-32]!\n"
+    "\t.cfi_def_cfa_offset 32\n\t.cfi_offset x29, -32\n\t.cfi_offset x30, -24\n\tstr x20, [sp, #16]\n"
+    "\t.cfi_offset x20, -16\n\tmov x9, sp\n\tsub sp, sp, #48\n\t.cfi_def_cfa_offset 80\n\tstr x9, [sp, #16]\n"
+    "\tadd x20, sp, #8\n\t.cfi_escape 0x0f, 5, 0x84, 8, 0x06, 0x23, 32\n\tblr x0\n\tadd sp, sp, #48\n"
+    "\t.cfi_def_cfa sp, 32\n\tldr x20, [sp, #16]\n\tldp x29, x30, [sp], #32\n\t.cfi_def_cfa_offset 0\n\tret\n"
+    "\t.cfi_endproc\n.size through_expression, .-through_expression\n");
+#define ZERO_SAVED_REGISTERS "mov x19, #0\n\tmov x20, #0\n\tmov x21, #0"
+#define SAVED_REGISTERS "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28"
+#endif
+
 static void check(void) {
   walk_check();
   __asm__ volatile("");
@@ -36,23 +59,23 @@ static void check(void) {
 
 /* Uses every callee-saved register itself, so that they must be found on its frame. */
 static void __attribute__((noinline)) clobber_between(void (*outer)(void (*)(void)), void (*function)(void)) {
-  __asm__ volatile("xorl %%ebx, %%ebx\n\txorl %%r12d, %%r12d\n\txorl %%r13d, %%r13d" ::: "rbx", "r12", "r13", "r14", "r15");
+  __asm__ volatile(ZERO_SAVED_REGISTERS ::: SAVED_REGISTERS);
   outer(function);
-  __asm__ volatile("" ::: "rbx", "r12", "r13", "r14", "r15");
+  __asm__ volatile("" ::: SAVED_REGISTERS);
 }
 
-static void rbx_then_check(void) { clobber_between(through_rbx, check); }
-static void expression_then_rbx(void) { clobber_between(through_expression, rbx_then_check); }
-static void rbx_then_expression(void) { clobber_between(through_rbx, expression_then_rbx); }
+static void saved_then_check(void) { clobber_between(through_saved, check); }
+static void expression_then_saved(void) { clobber_between(through_expression, saved_then_check); }
+static void saved_then_expression(void) { clobber_between(through_saved, expression_then_saved); }
 
 static void test_frames_on_other_registers(void **state) {
   (void)state;
   struct hp_unwind_stats before, after;
   hp_unwind_get_stats(&before);
-  through_rbx(check);
+  through_saved(check);
   through_expression(check);
-  rbx_then_expression();
-  clobber_between(through_expression, rbx_then_expression);
+  saved_then_expression();
+  clobber_between(through_expression, saved_then_expression);
   hp_unwind_get_stats(&after);
   assert_int_equal(walk_differences, 0);
   assert_true(after.slow_walks - before.slow_walks >= 9);
@@ -61,7 +84,7 @@ static void test_frames_on_other_registers(void **state) {
 static int recursion_left;
 static void nest(void) {
   if (recursion_left-- > 0) {
-    clobber_between(recursion_left % 2 ? through_rbx : through_expression, nest);
+    clobber_between(recursion_left % 2 ? through_saved : through_expression, nest);
   } else {
     check();
   }
@@ -80,7 +103,6 @@ static void test_many_slow_frames_in_one_stack(void **state) {
   pthread_join(thread, NULL);
   assert_int_equal(walk_differences, 0);
 }
-#endif
 
 static void check_in_cleanup(void *unused) {
   (void)unused;
@@ -128,11 +150,9 @@ static void test_walks_while_a_thread_is_unwound(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-#if defined(__x86_64__)
-    cmocka_unit_test(test_frames_on_other_registers),
-    cmocka_unit_test(test_many_slow_frames_in_one_stack),
-#endif
-    cmocka_unit_test(test_walks_while_a_thread_is_unwound),
+      cmocka_unit_test(test_frames_on_other_registers),
+      cmocka_unit_test(test_many_slow_frames_in_one_stack),
+      cmocka_unit_test(test_walks_while_a_thread_is_unwound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
