@@ -71,6 +71,19 @@ def test_help_fits_a_terminal():
         expect(max(map(len, lines)) <= 80, arguments, max(lines, key=len))
 
 
+def test_completion_offers_the_options_that_there_are():
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/cli/completion/heapprof.bash")
+    for verb in VERBS:
+        shell = ("source %s; COMP_WORDS=(heapprof %s --); COMP_CWORD=2; compopt() { :; }; _heapprof %s -- %s; echo \"${COMPREPLY[@]}\""
+                 % (script, verb, HEAPPROF, verb))
+        words = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60).stdout.split()
+        known = heapprof(verb, "--help").stdout.decode()
+        expect(len(words) > 0 and all(word in known for word in words), verb, words)
+        for word in words:
+            result = subprocess.run([HEAPPROF, verb, word + "1" if word.endswith("=") else word, "--help"], capture_output=True, text=True, timeout=60)
+            expect(result.returncode == 0 or "option" not in result.stderr, verb, word, result.stderr)
+
+
 def test_bad_usage_is_one_line_and_2():
     for arguments in [[], ["nothing"]] + [[verb, "--no-such-option"] for verb in VERBS] + [[verb] for verb in VERBS if verb != "run"]:
         result = heapprof(*arguments)

@@ -10,7 +10,7 @@ _heapprof() {
     return
   fi
   if [[ $current == -* ]]; then
-    words=$("$program" "$verb" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]*=?' | sort -u)
+    words=$("$program" "$verb" --help 2>/dev/null | grep '^ *-' | grep -oE -- '--[a-z][a-z-]*=?' | sort -u)
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace; fi
     return

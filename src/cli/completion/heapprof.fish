@@ -5,7 +5,7 @@ function __heapprof_verbs
 end
 function __heapprof_options
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and heapprof $words[2] --help 2>/dev/null | string match -arg -- '(--[a-z][a-z-]*)' | sort -u
+    test (count $words) -ge 2; and heapprof $words[2] --help 2>/dev/null | string match -r '^ *-.*' | string match -arg -- '(--[a-z][a-z-]*)' | sort -u
 end
 complete -c heapprof -f -n __fish_use_subcommand -a '(__heapprof_verbs)'
 complete -c heapprof -n 'not __fish_use_subcommand' -a '(__heapprof_options)'
