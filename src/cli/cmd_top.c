@@ -44,8 +44,10 @@ struct top {
   bool wide;
 };
 
-/* A table without rows because the whole column is 0 looks like a fault: says what else there is to see. */
-static void note_empty(const struct hp_profile *profile, const struct hp_report *report) {
+/* A table without rows looks like a fault: says why, and what else there is to see. */
+static void note_empty(const struct hp_profile *profile, const struct hp_report *report, bool is_filtered) {
+  if (is_filtered && report->total != 0 && report->shown_total == 0 && report->nonzero_count == 0)
+    hp_note("--focus and --ignore leave no stack");
   if (report->total != 0) return;
   if (strncmp(report->type_name, "inuse_", strlen("inuse_")) != 0)
     hp_note("the profile has nothing of %s", report->type_name);
@@ -79,7 +81,7 @@ static int show(const struct top *top, char *const *paths, size_t path_count) {
       hp_table_json(stdout, "top", &table);
     } else {
       hp_table_print(stdout, &table);
-      note_empty(profile, &report);
+      note_empty(profile, &report, top->report.focus != NULL || top->report.ignore != NULL);
     }
     hp_report_free(&report);
   }

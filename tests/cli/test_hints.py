@@ -134,6 +134,12 @@ def test_trend_says_that_a_series_is_of_several_processes():
     expect(heapprof("trend", *others).stderr == "", "files that do not say whose they are")
 
 
+def test_top_says_when_no_stack_is_left():
+    file = profile("filtered.pb.gz", 1, 100)
+    for option, expected in ((["-f", "nobody"], True), (["-i", "main"], True), (["-f", "leak"], False), (["-i", "nobody"], False)):
+        expect(("leave no stack" in heapprof("top", *option, file).stderr) == expected, option)
+
+
 def test_top_says_that_it_summed_one_process_with_itself():
     files = series("one", [10, 20, 30])
     said = heapprof("top", files[2], files[0], files[1]).stderr
