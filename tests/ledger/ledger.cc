@@ -16,7 +16,7 @@
 #define SITE extern "C" __attribute__((noinline, used))
 #define KEEP(p) __asm__ volatile("" : "+r"(p) : : "memory") /* no tail call: the site's frame stays */
 
-enum Kind { MALLOC, NEW, NEW_ARRAY, NEW_ALIGNED, NEW_ARRAY_ALIGNED };
+enum Kind { MALLOC, NEW, NEW_ARRAY, NEW_ALIGNED, NEW_ARRAY_ALIGNED, MALLOCX };
 static const std::align_val_t ALIGNMENT{64};
 
 SITE void *site_malloc(size_t n) { void *p = malloc(n); KEEP(p); return p; }
@@ -38,6 +38,24 @@ SITE void *site_new_aligned_nothrow(size_t n) { void *p = ::operator new(n, ALIG
 SITE void *site_new_array_aligned_nothrow(size_t n) { void *p = ::operator new[](n, ALIGNMENT, std::nothrow); KEEP(p); return p; }
 SITE void *site_realloc(void *o, size_t n) { void *p = realloc(o, n); KEEP(p); return p; }
 SITE void *site_reallocarray(void *o, size_t n) { void *p = reallocarray(o, n, 2); KEEP(p); return p; }
+
+// jemalloc's family: the profiler has the names whatever is behind it.
+#define WEAK __attribute__((weak))
+extern "C" {
+WEAK void *mallocx(size_t, int);
+WEAK void *rallocx(void *, size_t, int);
+WEAK size_t xallocx(void *, size_t, size_t, int);
+WEAK size_t sallocx(const void *, int);
+WEAK size_t nallocx(size_t, int);
+WEAK void dallocx(void *, int);
+WEAK void sdallocx(void *, size_t, int);
+WEAK int mallctl(const char *, void *, size_t *, void *, size_t); // jemalloc's alone
+}
+enum { ALIGN_64 = 6, ZERO = 0x40 };
+SITE void *site_mallocx(size_t n) { void *p = mallocx(n + 1, 0); KEEP(p); return p; }
+SITE void *site_mallocx_zero(size_t n) { void *p = mallocx(n + 1, ALIGN_64 | ZERO); KEEP(p); return p; }
+SITE void *site_rallocx(void *o, size_t n) { void *p = rallocx(o, n, 0); KEEP(p); return p; }
+SITE size_t site_xallocx(void *o, size_t n) { size_t got = xallocx(o, n, 0, 0); KEEP(got); return got; }
 
 struct Site {
   const char *name;
@@ -64,10 +82,15 @@ static const Site sites[] = {
     {"site_new_array_aligned", site_new_array_aligned, NEW_ARRAY_ALIGNED, same},
     {"site_new_aligned_nothrow", site_new_aligned_nothrow, NEW_ALIGNED, same},
     {"site_new_array_aligned_nothrow", site_new_array_aligned_nothrow, NEW_ARRAY_ALIGNED, same},
+    {"site_mallocx", site_mallocx, MALLOCX, [](size_t n) { return n + 1; }},
+    {"site_mallocx_zero", site_mallocx_zero, MALLOCX, [](size_t n) { return n + 1; }},
     {"site_realloc", nullptr, MALLOC, same},
     {"site_reallocarray", nullptr, MALLOC, same},
+    {"site_rallocx", nullptr, MALLOCX, same},
+    {"site_xallocx", nullptr, MALLOCX, same},
 };
-enum { SITES = sizeof sites / sizeof sites[0], REALLOC = SITES - 2, REALLOCARRAY = SITES - 1, THREADS = 4, SLOTS = 512 };
+enum { SITES = sizeof sites / sizeof sites[0], XALLOCX = SITES - 1, RALLOCX = SITES - 2, REALLOCARRAY = SITES - 3, REALLOC = SITES - 4,
+       MALLOCX_ZERO = SITES - 5, THREADS = 4, SLOTS = 512 };
 enum { POSIX_MEMALIGN = 4, ALIGNED_ALLOC = 5, NEW_FIRST = 9 };
 
 struct Line { std::atomic<long> objects, bytes, live_objects, live_bytes; };
@@ -95,6 +118,13 @@ static void free_malloced(const Block *b, uint64_t r) {
   else sized_free(b->p, b->size);
 }
 
+static void free_mallocxed(const Block *b, uint64_t r) {
+  int flags = b->site == MALLOCX_ZERO ? ALIGN_64 : 0;
+  if (r & 1) free(b->p);
+  else if ((r & 2) && b->site != XALLOCX) sdallocx(b->p, b->size, flags);  // xallocx may have left a larger block as it was
+  else dallocx(b->p, flags);
+}
+
 static void release(Block *b, uint64_t r) {
   if (b->p == nullptr) return;
   book(b->site, b->size, -1);
@@ -103,12 +133,26 @@ static void release(Block *b, uint64_t r) {
   if (b->size == 0) r &= ~2ull;
   switch (sites[b->site].kind) {
     case MALLOC: free_malloced(b, r); break;
+    case MALLOCX: free_mallocxed(b, r); break;
     case NEW: if (r & 1) ::operator delete(b->p); else if (r & 2) ::operator delete(b->p, b->size); else ::operator delete(b->p, std::nothrow); break;
     case NEW_ARRAY: if (r & 1) ::operator delete[](b->p); else if (r & 2) ::operator delete[](b->p, b->size); else ::operator delete[](b->p, std::nothrow); break;
     case NEW_ALIGNED: if (r & 1) ::operator delete(b->p, ALIGNMENT); else if (r & 2) ::operator delete(b->p, b->size, ALIGNMENT); else ::operator delete(b->p, ALIGNMENT, std::nothrow); break;
     case NEW_ARRAY_ALIGNED: if (r & 1) ::operator delete[](b->p, ALIGNMENT); else if (r & 2) ::operator delete[](b->p, b->size, ALIGNMENT); else ::operator delete[](b->p, ALIGNMENT, std::nothrow); break;
   }
   b->p = nullptr;
+}
+
+// By rallocx, which may move it, or by xallocx, which may not; without jemalloc the latter changes nothing.
+static void resize_mallocxed(Block *b, size_t size, bool may_move) {
+  if (sallocx(b->p, 0) < b->size || nallocx(size, 0) < size) abort();
+  if (!may_move && (site_xallocx(b->p, size) < size || mallctl == nullptr)) return;
+  int site = may_move ? RALLOCX : XALLOCX;
+  void *p = may_move ? site_rallocx(b->p, size) : b->p;
+  if (p == nullptr || *(char *)p != 1) abort();
+  book(b->site, b->size, -1);
+  book(site, size, 1);
+  memset(p, 1, size);
+  *b = Block{p, size, site};
 }
 
 static long calls_each;
@@ -135,12 +179,16 @@ static void *work(void *argument) {
       *b = Block{p, size, site};
       continue;
     }
+    if (b->p != nullptr && sites[b->site].kind == MALLOCX && b->site != MALLOCX_ZERO && random() % 2 == 0) {
+      resize_mallocxed(b, n + 1, random() % 2);
+      continue;
+    }
     release(b, random());
     int site = (int)(random() % REALLOC);
     if ((site == 7 || site == 8) && random() % 8) site = 0;  // whole pages: seldom
     if (site == 8 && !with_pvalloc) site = 7;
     void *p = sites[site].alloc(n);
-    if (p == nullptr) abort();
+    if (p == nullptr || (site == MALLOCX_ZERO && (*(char *)p != 0 || ((char *)p)[n] != 0 || (uintptr_t)p % 64 != 0))) abort();
     memset(p, 1, sites[site].requested(n));
     *b = Block{p, sites[site].requested(n), site};
     book(site, b->size, 1);
