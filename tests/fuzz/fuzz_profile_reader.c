@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "frame_filter.h"
 #include "merge.h"
@@ -41,6 +42,24 @@ static void write_and_read_back(const struct hp_profile *profile) {
   free(bytes);
 }
 
+/* The first rows alone, which are summed in another way, are those of the whole. */
+static void check_first_rows(const struct hp_profile *profile, const struct hp_report *whole,
+                             struct hp_report_options options) {
+  struct hp_report first;
+  struct hp_error error;
+  options.edges = false;
+  options.first_rows = 3;
+  require(hp_report_build(profile, &options, &first, &error) == 0);
+  require(first.nonzero_count == whole->nonzero_count && first.total == whole->total);
+  require(first.row_count == (whole->nonzero_count < 3 ? whole->nonzero_count : 3));
+  for (size_t i = 0; i < first.row_count; i++) {
+    const struct hp_report_row *x = &first.rows[i], *y = &whole->rows[i];
+    require(strcmp(x->function, y->function) == 0 && strcmp(x->file, y->file) == 0 && x->line == y->line);
+    require(x->flat == y->flat && x->cum == y->cum);
+  }
+  hp_report_free(&first);
+}
+
 static void report(const struct hp_profile *profile, FILE *out, int by_line) {
   struct hp_report report;
   struct hp_error error;
@@ -50,6 +69,7 @@ static void report(const struct hp_profile *profile, FILE *out, int by_line) {
       .profile = profile, .report = &report, .row_count_max = 50, .by_line = by_line != 0, .tree = true};
   hp_table_print(out, &table);
   hp_table_json(out, "top", &table);
+  check_first_rows(profile, &report, options);
   hp_report_free(&report);
 }
 
