@@ -8,6 +8,7 @@
  * Callers     tests/behaviour, through tests/support/heapprof_testing.h. Threads as said there. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 
 #include "dump.h"
 #include "heapprof_testing.h"
@@ -117,6 +118,7 @@ static void malloc_as_the_program_does(void) {
 size_t __wrap_hp_unwind(const struct hp_frame_start *start, uintptr_t *pcs, size_t max, unsigned *out_flags) {
   if (unwinder == HEAPPROF_TEST_UNWINDER_FAILS) return 0;
   if (unwinder == HEAPPROF_TEST_UNWINDER_MALLOCS) malloc_as_the_program_does();
+  if (unwinder == HEAPPROF_TEST_UNWINDER_SIGNALS) raise(SIGUSR2);
   return __real_hp_unwind(start, pcs, max, out_flags);
 }
 

@@ -37,6 +37,7 @@ enum heapprof_test_unwinder {
   HEAPPROF_TEST_UNWINDER_REAL,
   HEAPPROF_TEST_UNWINDER_FAILS,   /* no frame at all */
   HEAPPROF_TEST_UNWINDER_MALLOCS, /* mallocs and frees on the way, by the program's names */
+  HEAPPROF_TEST_UNWINDER_SIGNALS, /* raises SIGUSR2 on the way, in the profiler's own section */
 };
 HEAPPROF_TEST_API void heapprof_test_unwinder(enum heapprof_test_unwinder which);
 HEAPPROF_TEST_API uint64_t heapprof_test_unwinder_mallocs(void);

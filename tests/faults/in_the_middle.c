@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * in_the_middle.c - claim: a signal, a fork and an exit that come while the profiler is at work, as a handler of the program's may
+ * bring them, wait for nothing and lose nothing but what is said. With the testing library, which stops at the right places.
+ *   in_the_middle signal    in a sample: the dump is made at its end
+ *   in_the_middle fork      in a dump, with its lock held: the child gives it up, may go on as it likes, and dumps itself
+ *   in_the_middle exit      the same, and the child calls exit() there; ages are asked for, whose books may be half changed: no dump */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heapprof.h"
+#include "heapprof_testing.h"
+
+static const char *what;
+static int child_status;
+static bool is_child;
+
+static uint64_t dumps(void) {
+  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  return heapprof_stats(&stats) == 0 ? stats.dumps : UINT64_MAX;
+}
+
+static void use_heap(void) {
+  for (int i = 1; i < 300; i++) free(memset(malloc((size_t)i), 1, (size_t)i));
+}
+
+static int signal_in_sample(void) {
+  use_heap();
+  uint64_t before = dumps();
+  heapprof_test_unwinder(HEAPPROF_TEST_UNWINDER_SIGNALS);
+  void *volatile block = malloc(100);
+  heapprof_test_unwinder(HEAPPROF_TEST_UNWINDER_REAL);
+  if (dumps() != before + 1) return 1;
+  free(block);
+  use_heap();
+  return dumps() == before + 1 ? 0 : 2;
+}
+
+static void in_dump(void) {
+  heapprof_test_pause_dump(NULL);
+  if (heapprof_dump(NULL) != -EBUSY || heapprof_reset() != -EBUSY) _exit(3);
+  pid_t child = fork();
+  if (child == 0) {
+    is_child = true;
+    use_heap();
+    if (strcmp(what, "exit") == 0) exit(5);
+    return;
+  }
+  waitpid(child, &child_status, 0);
+}
+
+static int fork_in_dump(void) {
+  use_heap();
+  heapprof_test_pause_dump(in_dump);
+  int result = heapprof_dump(NULL);
+  if (is_child) { /* it came back into the dump of its parent, and out of it */
+    use_heap();
+    exit(heapprof_dump(NULL) == 0 && dumps() >= 1 ? 5 : 6);
+  }
+  if (result != 0) return 7;
+  if (!WIFEXITED(child_status) || WEXITSTATUS(child_status) != 5) return 8;
+  use_heap();
+  return heapprof_dump(NULL) == 0 && dumps() == 2 ? 0 : 9;
+}
+
+int main(int argc, char **argv) {
+  what = argc > 1 ? argv[1] : "";
+  return strcmp(what, "signal") == 0 ? signal_in_sample() : fork_in_dump();
+}

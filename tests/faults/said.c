@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * said.c - claim: what is wrong with the settings or the place is said, where it was asked for. The program sets the stage and execs
+ * itself.
+ *   said gone    started in a folder that is gone: each dump says why there is none, and the program goes on
+ *   said log     a log file with placeholders has the complaint about a template and the line of a dump; the error output has nothing */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void use_heap(void) {
+  for (int i = 1; i < 300; i++) free(memset(malloc((size_t)i), 1, (size_t)i));
+}
+
+static int run_again(char **argv, const char *stage) {
+  static char self[4096];
+  ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n <= 0) return 1;
+  execl(self, argv[0], argv[1], stage, NULL);
+  return 2;
+}
+
+static int set_stage(char **argv, const char *work) {
+  static char text[4096];
+  if (strcmp(argv[1], "gone") == 0) {
+    if (chdir(work) != 0 || mkdir("gone", 0700) != 0 || chdir("gone") != 0 || rmdir("../gone") != 0) return 3;
+    setenv("HEAPPROF_OUT", "relative.pb.gz", 1);
+    setenv("HEAPPROF_EXIT_DUMP", "0", 1);
+  } else {
+    snprintf(text, sizeof text, "%s/log.%%e.%%p", work);
+    setenv("HEAPPROF_LOG_FILE", text, 1);
+    setenv("HEAPPROF_LOG", "info", 1);
+    snprintf(text, sizeof text, "%s/%%q.%%p.pb.gz", work);
+    setenv("HEAPPROF_OUT", text, 1);
+  }
+  return run_again(argv, "staged");
+}
+
+/* The log has exactly these two lines so far. */
+static int look_at_log(const char *work, const char *self) {
+  static char path[4096], log[8192], want[3][4096];
+  const char *name = strrchr(self, '/') == NULL ? self : strrchr(self, '/') + 1;
+  snprintf(path, sizeof path, "%s/log.%s.%d", work, name, getpid());
+  FILE *file = fopen(path, "r");
+  if (file == NULL) return 4;
+  size_t n = fread(log, 1, sizeof log - 1, file);
+  fclose(file);
+  log[n] = 0;
+  snprintf(want[0], sizeof want[0], "heapprof[%d]: warn: HEAPPROF_OUT: %%q is no placeholder", getpid());
+  snprintf(want[1], sizeof want[1], "\nheapprof[%d]: info: heap profile written: ", getpid());
+  snprintf(want[2], sizeof want[2], "/%%q.%d.pb.gz (signal, ", getpid());
+  if (strstr(log, want[0]) != log) return 5;
+  if (strstr(log, want[1]) == NULL || strstr(log, want[2]) == NULL) return 6;
+  return log[n - 1] == '\n' ? 0 : 7;
+}
+
+int main(int argc, char **argv) {
+  const char *work = getenv("HEAPPROF_WORK");
+  if (argc < 2 || work == NULL) return 8;
+  if (argc == 2) return set_stage(argv, work);
+  use_heap();
+  raise(SIGUSR2);
+  use_heap();
+  return strcmp(argv[1], "log") == 0 ? look_at_log(work, argv[0]) : 0;
+}
