@@ -74,6 +74,15 @@ static void *run(void *argument) {
   }
 }
 
+/* It has been told to end. The process must not end in our thread, with exit handlers on our small stack. */
+static void wait_for_its_end(void) {
+  int cancel_state;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  ring();
+  hp_next_thread.pthread_join(thread, NULL);
+  pthread_setcancelstate(cancel_state, NULL);
+}
+
 void hp_helper_start(void) {
   hp_fork_notice();
   hp_store_relaxed(&has_threads, true);
@@ -98,20 +107,15 @@ void hp_helper_check(void) {
   if (!__atomic_compare_exchange_n(&state, &expected, failed == 0 ? HELPER_RUNNING : HELPER_NONE, false, __ATOMIC_ACQ_REL,
                                    __ATOMIC_RELAXED) &&
       failed == 0) {
-    ring(); /* the main thread left meanwhile */
-    hp_next_thread.pthread_detach(thread);
+    wait_for_its_end(); /* the main thread left meanwhile, and the caller may be the last */
   }
   hp_section_leave();
 }
 
-/* Waits for a dump under way: the process must not end in our thread, with exit handlers on our small stack. */
+/* Waits for a dump under way. */
 bool hp_helper_end(void) {
   if (hp_exchange(&state, HELPER_FORBIDDEN) != HELPER_RUNNING) return false;
-  int cancel_state;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-  ring();
-  hp_next_thread.pthread_join(thread, NULL);
-  pthread_setcancelstate(cancel_state, NULL);
+  wait_for_its_end();
   return true;
 }
 

@@ -38,7 +38,6 @@ struct hp_next_thread hp_next_thread;
 static HP_COLD void find_thread_functions(void) {
   void *create = find("pthread_create");
   hp_next_thread.pthread_join = (__typeof__(hp_next_thread.pthread_join))find("pthread_join");
-  hp_next_thread.pthread_detach = (__typeof__(hp_next_thread.pthread_detach))find("pthread_detach");
   hp_next_thread.pthread_attr_setstacksize =
       (__typeof__(hp_next_thread.pthread_attr_setstacksize))find("pthread_attr_setstacksize");
   if (!hp_heap_has_thread_ends()) {

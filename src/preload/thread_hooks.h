@@ -21,7 +21,6 @@ extern bool (*hp_hook_no_room)(void);
 struct hp_next_thread {
   int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   int (*pthread_join)(pthread_t, void **);
-  int (*pthread_detach)(pthread_t);
   int (*pthread_attr_setstacksize)(pthread_attr_t *, size_t);
 };
 extern struct hp_next_thread hp_next_thread;

@@ -5,17 +5,20 @@
  *   ABSENT=NAME,NAME...   dlsym does not find these names behind the library
  *   LOOKUP_ALLOCATES=1    the look-up of malloc calls the allocator, as dlsym did before glibc 2.34; surroundings_check() is the program's
  *                         look at these blocks afterwards
+ *   HELPER_IS_SLOW=1      the thread that the library makes for itself is made when surroundings_go_on is no longer 0
  *   FIRST=NAME            that function is the first of the allocator's to be called, before the library's constructor
  *
  * Each look-up is a jump to the real one, which sees who asks by the return address: hence compiled with sibling calls. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef void *look_up(void *, const char *);
 
@@ -105,6 +108,24 @@ void *dlsym(void *handle, const char *name) {
   if (early[0] == NULL && strcmp(name, "malloc") == 0 && getenv("LOOKUP_ALLOCATES") != NULL) allocate_in_lookup();
   if (handle == RTLD_NEXT && is_absent(name)) return NULL;
   return real(handle, name);
+}
+
+/* The library's own thread is known by its stack. */
+extern int surroundings_is_waiting, surroundings_go_on; /* atomic */
+int surroundings_is_waiting, surroundings_go_on;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
+  static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  size_t stack = 0;
+  if (real == NULL) start();
+  if (next == NULL) next = (__typeof__(next))real(RTLD_NEXT, "pthread_create");
+  if (getenv("HELPER_IS_SLOW") != NULL && attributes != NULL && pthread_attr_getstacksize(attributes, &stack) == 0 &&
+      stack == 128 * 1024) {
+    __atomic_store_n(&surroundings_is_waiting, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&surroundings_go_on, __ATOMIC_ACQUIRE) == 0) usleep(1000);
+    usleep(50000); /* and now the main thread has left */
+  }
+  return next(thread, attributes, run, argument);
 }
 
 /* glibc's own, under a name that nobody interposes: a block whose free may be the first call of all. */
