@@ -7,10 +7,11 @@
 
 #include "sys.h"
 
-/* The file's beginning, 0-terminated. /proc/self is empty once the main thread has left by pthread_exit. */
-static bool read_file(const char *path, const char *thread_path, char *text, size_t capacity) {
+/* The beginning of a file of /proc/thread-self, 0-terminated. /proc/self is of the main thread: once that has left by pthread_exit
+ * it counts nothing. */
+static bool read_file(const char *path, const char *path_without_threads, char *text, size_t capacity) {
   int fd = hp_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-  if (fd < 0) fd = hp_sys_open(thread_path, O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) fd = hp_sys_open(path_without_threads, O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return false;
   long n = hp_sys_read(fd, text, capacity - 1);
   hp_sys_close(fd);
@@ -29,7 +30,7 @@ bool hp_resident_read(struct hp_resident *out) {
   char text[128];
   uint64_t pages[3] = {0}; /* size, resident, shared */
   const char *at = text;
-  if (!read_file("/proc/self/statm", "/proc/thread-self/statm", text, sizeof text)) return false;
+  if (!read_file("/proc/thread-self/statm", "/proc/self/statm", text, sizeof text)) return false;
   for (unsigned i = 0; i < HP_ARRAY_LENGTH(pages); i++) {
     if (!read_number(&at, &pages[i])) return false;
   }
@@ -49,7 +50,7 @@ static bool find_number(const char *text, const char *line, uint64_t *out) {
 bool hp_resident_read_threads(struct hp_resident_threads *out) {
   static char text[8192]; /* the line of groups may be long */
   uint64_t kilobytes;
-  if (!read_file("/proc/self/status", "/proc/thread-self/status", text, sizeof text)) return false;
+  if (!read_file("/proc/thread-self/status", "/proc/self/status", text, sizeof text)) return false;
   if (!find_number(text, "\nVmStk:", &kilobytes) || !find_number(text, "\nThreads:", &out->count)) return false;
   out->main_stack_bytes = kilobytes * 1024;
   return true;

@@ -10,7 +10,7 @@ struct hp_resident {
   uint64_t file_bytes; /* shared memory too */
 };
 
-/* From /proc/self/statm: what smaps_rollup says costs a walk of all pages under the program's mmap lock, and status ten times
+/* From /proc/thread-self/statm: what smaps_rollup says costs a walk of all pages under the program's mmap lock, and status ten times
  * the formatting. False: no /proc. */
 bool hp_resident_read(struct hp_resident *out);
 
@@ -19,7 +19,7 @@ struct hp_resident_threads {
   uint64_t count;
 };
 
-/* From /proc/self/status. One caller at a time (the dump). False: no /proc, or not as expected. */
+/* From /proc/thread-self/status. One caller at a time (the dump). False: no /proc, or not as expected. */
 bool hp_resident_read_threads(struct hp_resident_threads *out);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * test_unseen.c - what is told of memory that the profile cannot show, and above all when nothing is. */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "hot.h"
 #include "log.h"
@@ -206,6 +209,42 @@ static void figures_of_two_moments_must_say_so_twice_and_it_is_logged_once(void 
   assert_int_equal(hp_unseen_found().resident_bytes, 0);
 }
 
+/* ---- what the kernel counts ---- */
+static volatile char held[8 << 20]; /* the kernel counts late, a few hundred pages */
+
+static int look_at_kernel(void) {
+  struct hp_resident r;
+  struct hp_resident_threads t;
+  for (size_t i = 0; i < sizeof held; i += 4096) held[i] = 1;
+  if (!hp_resident_read(&r) || !hp_resident_read_threads(&t)) return 1;
+  if (r.anon_bytes < sizeof held / 2 || r.anon_bytes > MIB(1024) || r.file_bytes == 0) return 2;
+  return t.count > 2 || t.main_stack_bytes == 0 ? 3 : 0;
+}
+
+static pthread_t main_thread;
+static void *look_when_main_has_left(void *unused) {
+  pthread_join(main_thread, NULL);
+  usleep(20000); /* joined is a little before gone */
+  _exit(look_at_kernel());
+  return unused;
+}
+
+static void the_kernels_figures_are_there_when_the_main_thread_has_left(void **state) {
+  (void)state;
+  assert_int_equal(look_at_kernel(), 0);
+  int status;
+  pid_t child = fork();
+  if (child == 0) {
+    pthread_t thread;
+    main_thread = pthread_self();
+    if (pthread_create(&thread, NULL, look_when_main_has_left, NULL) != 0) _exit(4);
+    pthread_exit(NULL);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_ordinary_program_is_told_nothing),
@@ -216,6 +255,7 @@ int main(void) {
       cmocka_unit_test(what_was_not_sampled_is_not_held_against_it),
       cmocka_unit_test(blocks_that_came_past_us_are_told),
       cmocka_unit_test(blocks_of_the_programs_own_allocator_are_seen),
+      cmocka_unit_test(the_kernels_figures_are_there_when_the_main_thread_has_left),
       cmocka_unit_test(figures_of_two_moments_must_say_so_twice_and_it_is_logged_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
