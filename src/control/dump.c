@@ -203,7 +203,12 @@ int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
     stack_top = hp_stack_map();
     hp_process.pid = hp_sys_getpid(); /* a raw fork (fork.h) that came before there was anything to know it by */
   }
-  hp_stack_call(stack_top, write_all, &job);
+  if (stack_top != NULL) {
+    hp_stack_call(stack_top, write_all, &job);
+  } else { /* a handler's own stack may be 8 KiB */
+    job.result = -ENOMEM;
+    say_failure(job.path_template, job.result, NULL);
+  }
   hp_live_table_reclaim((uint64_t)(begin / 1000000000));
   if (reason != HP_DUMP_EXIT) hp_arena_reset(&arena); /* the process is about to give back everything */
   if (job.result == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_arena.c - bump memory from mmap. */
 #include <string.h>
+#include <sys/resource.h>
 
 #include "arena.h"
 #include "heap.h"
@@ -56,9 +57,28 @@ static void the_ceiling_and_overflow_are_refused(void **state) {
   hp_memory_set_ceiling(SIZE_MAX);
 }
 
+static void without_memory_a_piece_is_refused_and_costs_nothing(void **state) {
+  (void)state;
+  struct hp_arena arena = {0};
+  struct rlimit before, none;
+  size_t base = hp_memory_used();
+  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+  none = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+  void *piece = hp_arena_alloc(&arena, 100);
+  char *copy = hp_arena_copy(&arena, "abc", 3);
+  setrlimit(RLIMIT_AS, &before);
+  assert_null(piece);
+  assert_null(copy);
+  assert_int_equal(hp_memory_used(), base);
+  assert_non_null(hp_arena_alloc(&arena, 100));
+  hp_arena_reset(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(pieces_are_zero_aligned_and_apart),
                                      cmocka_unit_test(large_pieces_get_their_own_chunk_and_copies_end_in_0),
-                                     cmocka_unit_test(the_ceiling_and_overflow_are_refused)};
+                                     cmocka_unit_test(the_ceiling_and_overflow_are_refused),
+                                     cmocka_unit_test(without_memory_a_piece_is_refused_and_costs_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,8 +153,18 @@ static void a_bad_value_is_said_once_and_replaced_by_the_default(void **state) {
   }
 }
 
+static void a_ceiling_below_a_megabyte_is_one(void **state) {
+  (void)state;
+  assert_int_equal(read_one("HEAPPROF_MAX_MEMORY=1048575").max_memory_bytes, 1 << 20);
+  assert_int_equal(complaint_count, 1);
+  assert_string_equal(last_variable, "HEAPPROF_MAX_MEMORY");
+  assert_int_equal(read_one("HEAPPROF_MAX_MEMORY=1m").max_memory_bytes, 1 << 20);
+  assert_int_equal(complaint_count, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_have_suffixes_and_limits),
+                                     cmocka_unit_test(a_ceiling_below_a_megabyte_is_one),
                                      cmocka_unit_test(seconds_are_decimals),
                                      cmocka_unit_test(signals_by_name_or_number),
                                      cmocka_unit_test(defaults_are_those_of_the_manual),

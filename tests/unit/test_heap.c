@@ -30,6 +30,20 @@ static void a_start_without_memory_is_refused_and_succeeds_later(void **state) {
   hp_heap_free(later);
 }
 
+static void without_memory_a_block_is_refused_and_costs_nothing(void **state) {
+  (void)state;
+  struct rlimit before, none;
+  size_t base = hp_memory_used();
+  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+  none = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+  void *refused[2] = {hp_heap_alloc(64 << 20), hp_heap_alloc_aligned_zero(4096, 64 << 20)};
+  setrlimit(RLIMIT_AS, &before);
+  assert_null(refused[0]);
+  assert_null(refused[1]);
+  assert_int_equal(hp_memory_used(), base);
+}
+
 static void what_is_given_back_is_no_longer_used(void **state) {
   (void)state;
   hp_heap_free(hp_heap_alloc(1));
@@ -84,6 +98,7 @@ static void the_ceiling_holds_and_refusals_leave_nothing_behind(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_start_without_memory_is_refused_and_succeeds_later),
+                                     cmocka_unit_test(without_memory_a_block_is_refused_and_costs_nothing),
                                      cmocka_unit_test(what_is_given_back_is_no_longer_used),
                                      cmocka_unit_test(aligned_blocks_are_aligned_and_zero),
                                      cmocka_unit_test(the_ceiling_holds_and_refusals_leave_nothing_behind)};

@@ -94,10 +94,28 @@ static void a_data_file_in_stderrs_place_stays_as_it_is(void **state) {
   unlink(name);
 }
 
-static void errors_have_texts(void **state) {
+/* The C library's, but for those that mean something of ours. */
+static void errors_have_the_texts_of_the_c_library(void **state) {
   (void)state;
-  assert_string_equal(hp_log_errno_text(-ENOENT), "No such file or directory");
-  assert_string_equal(hp_log_errno_text(ENOSPC), "No space left on device");
+  static const struct {
+    int error;
+    const char *text;
+  } ours[] = {{ENXIO, "Not a file"},
+              {EBADF, "the program closed the file"},
+              {ENOMEM, "Out of memory (HEAPPROF_MAX_MEMORY)"},
+              {EBADMSG, "the profile failed its own check"}};
+  int known = 0;
+  for (int error = 1; error < 200; error++) {
+    const char *text = hp_log_errno_text(error), *want = strerror(error);
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+      if (error == ours[i].error) want = ours[i].text;
+    }
+    if (text != NULL) assert_string_equal(text, want);
+    assert_ptr_equal(text, hp_log_errno_text(-error));
+    known += text != NULL;
+  }
+  assert_int_equal(known, 25);
+  assert_null(hp_log_errno_text(0));
   assert_null(hp_log_errno_text(4000));
 }
 
@@ -107,6 +125,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_value_cannot_break_the_line, with_pipe, without_pipe),
       cmocka_unit_test_setup_teardown(a_full_pipe_loses_the_line_and_a_closed_one_raises_nothing, with_pipe, without_pipe),
       cmocka_unit_test_setup_teardown(a_data_file_in_stderrs_place_stays_as_it_is, with_pipe, without_pipe),
-      cmocka_unit_test(errors_have_texts)};
+      cmocka_unit_test(errors_have_the_texts_of_the_c_library)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

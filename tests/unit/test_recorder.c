@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_recorder.c - both tables in step; losses; weights in fixed point. */
+#include "heap.h"
 #include "hot.h"
 #include "recorder.h"
 #include "unit_test.h"
@@ -66,6 +67,32 @@ static void b7_what_has_no_record_is_not_in_use(void **state) {
   assert_int_equal(hp_recorder_losses.live_table_full - full, 90);
   for (uintptr_t i = 1; i <= 100; i++) release(i * 32);
   assert_int_equal(a->alloc_objects - alloc, a->freed_objects - freed);
+}
+
+/* A realloc failed, and meanwhile its record's place was taken. */
+static void c3_what_cannot_be_put_back_is_counted_as_freed(void **state) {
+  (void)state;
+  enum { BLOCKS = 20000 };
+  static bool has_record[BLOCKS];
+  struct hp_stack *a = stack_of(here), *b = stack_of(there);
+  struct hp_live_record taken, again;
+  add(1 << 20, 100, 1, here);
+  uint64_t freed = a->freed_bytes;
+  assert_true(hp_recorder_take(1 << 20, &taken));
+  hp_memory_set_ceiling(1); /* no new page from here on */
+  for (uintptr_t i = 0; i < BLOCKS; i++) {
+    uint64_t lost = hp_recorder_losses.live_table_full;
+    add((2 << 20) + 16 * i, 1, 1, there);
+    has_record[i] = hp_recorder_losses.live_table_full == lost;
+  }
+  uint64_t full = hp_recorder_losses.live_table_full;
+  hp_recorder_put_back(&taken);
+  hp_memory_set_ceiling(SIZE_MAX);
+  assert_int_equal(hp_recorder_losses.live_table_full - full, 1);
+  assert_int_equal(a->freed_bytes - freed, 100 << HP_BYTE_FRACTION_BITS);
+  assert_false(hp_recorder_take(1 << 20, &again));
+  for (uintptr_t i = 0; i < BLOCKS; i++) assert_int_equal(release((2 << 20) + 16 * i), has_record[i]);
+  assert_int_equal(b->alloc_bytes, b->freed_bytes);
 }
 
 static void a4_a_size_that_does_not_fit_is_cut_on_both_sides(void **state) {
@@ -138,6 +165,7 @@ static void a_memo_stands_for_the_look_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_freed_leaves_nothing_behind),
                                      cmocka_unit_test(c4_a_missed_free_is_closed_and_counted),
+                                     cmocka_unit_test(c3_what_cannot_be_put_back_is_counted_as_freed),
                                      cmocka_unit_test(b7_what_has_no_record_is_not_in_use),
                                      cmocka_unit_test(a4_a_size_that_does_not_fit_is_cut_on_both_sides),
                                      cmocka_unit_test(a_memo_stands_for_the_look_up),
