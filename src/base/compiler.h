@@ -24,15 +24,15 @@
 #define hp_add_relaxed(p, v) __atomic_fetch_add(p, v, __ATOMIC_RELAXED)
 #define hp_exchange(p, v) __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL)
 
-/* Is this byte, which others may be writing, not 0? hp_load_relaxed, but compared where it lies: gcc keeps an atomic load apart,
- * and even a volatile one, which is an instruction more in every free. */
-static inline bool hp_is_byte_set(const uint8_t *byte) {
+/* Is bytes[index], which others may be writing, not 0? hp_load_relaxed, but compared where it lies: gcc keeps an atomic load
+ * apart, and even a volatile one, which is an instruction more in every free. */
+static inline bool hp_is_byte_set(const uint8_t *bytes, uint64_t index) {
 #if defined(__x86_64__)
   bool is_set;
-  __asm__("cmpb $0, %1" : "=@ccne"(is_set) : "m"(*(const volatile uint8_t *)byte));
+  __asm__ volatile("cmpb $0, (%1,%2)" : "=@ccne"(is_set) : "r"(bytes), "r"(index));
   return is_set;
 #else
-  return hp_load_relaxed(byte) != 0;
+  return hp_load_relaxed(&bytes[index]) != 0;
 #endif
 }
 

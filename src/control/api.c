@@ -36,14 +36,14 @@ HP_EXPORT int heapprof_active(void) { return !hp_process.is_inert && hp_sampler_
 
 HP_EXPORT int heapprof_start(void) {
   if (hp_process.is_inert) return -EPERM;
-  if (hp_sampler_rate() == 0) hp_sampler_set_rate(rate_when_on());
+  if (hp_sampler_rate() == 0) hp_sampled_change_rate(rate_when_on());
   hp_helper_check();
   return 0;
 }
 
 HP_EXPORT int heapprof_stop(void) {
   if (hp_process.is_inert) return -EPERM;
-  if (hp_sampler_rate() != 0) hp_sampler_set_rate(0);
+  if (hp_sampler_rate() != 0) hp_sampled_change_rate(0);
   return 0;
 }
 
@@ -51,7 +51,7 @@ HP_EXPORT int heapprof_set_sample_rate(uint64_t bytes) {
   if (hp_process.is_inert) return -EPERM;
   if (bytes > HP_SAMPLE_RATE_MAX) return -EINVAL;
   if (bytes != 0) hp_store_relaxed(&wanted_rate, bytes);
-  if (hp_sampler_rate() != bytes) hp_sampler_set_rate(bytes);
+  if (hp_sampler_rate() != bytes) hp_sampled_change_rate(bytes);
   hp_helper_check();
   return 0;
 }

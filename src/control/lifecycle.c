@@ -48,7 +48,7 @@ static bool is_interposed(void) {
   char *volatile copy = duplicate("heapprof");
   bool seen = hp_thread.bytes_left != PROBE_LEFT;
   free(copy); /* by name: whoever made it gets it back */
-  hp_thread.rate_epoch = 0;
+  hp_sampler_forget_gap();
   return seen;
 }
 
@@ -170,6 +170,7 @@ __attribute__((constructor)) static void heapprof_constructor(void) {
     hp_log_init();
     start();
   }
+  if (hp_process.is_inert) hp_sampler_set_rate(0);
   hp_section_leave();
   if (hp_thread.dump_wanted != 0) { /* a signal in the first microseconds */
     hp_thread.dump_wanted = 0;

@@ -37,7 +37,7 @@ void heapprof_test_seed(uint64_t seed) {
 
 void heapprof_test_force_sample(void) {
   is_forced = true;
-  hp_thread.rate_epoch = 0; /* the hot test lets nothing pass */
+  hp_sampler_forget_gap(); /* the hot test lets nothing pass */
 }
 
 float __wrap_hp_sampler_decide_slow(size_t size) {

@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* the prototypes are libc's, and some are newer than it */
 
 HP_EXPORT void *malloc(size_t size) {
-  if (HP_LIKELY(hp_sampler_passes(size))) return hp_hot.real_malloc(size);
+  if (HP_LIKELY(hp_sampler_fits(size))) return hp_hot.malloc(size);
   return hp_sampled_malloc(size);
 }
 

@@ -79,6 +79,7 @@ static void resolve_core(void) {
   hp_store_release(&hp_hot.real_realloc, used ? realloc_knowing_pool : behind_realloc);
   hp_store_release(&hp_hot.real_calloc, (void *(*)(size_t, size_t))real_calloc);
   hp_store_release(&hp_hot.real_malloc, (void *(*)(size_t))real_malloc);
+  hp_store_release(&hp_hot.malloc, (void *(*)(size_t))real_malloc);
   is_resolving = false;
 }
 
@@ -112,14 +113,16 @@ static void boot_free(void *ptr) {
   if (hp_hot.real_free != boot_free) hp_hot.real_free(ptr);
 }
 
-static const uint8_t empty_filter[64] __attribute__((aligned(64)));
+enum { EMPTY_BITS = 6 };
+static const uint8_t empty_filter[(1 << EMPTY_BITS) + HP_FILTER_SLACK] __attribute__((aligned(64)));
 
 struct hp_hot hp_hot = {
+    .malloc = boot_malloc,
     .real_malloc = boot_malloc,
     .real_free = boot_free,
     .real_calloc = boot_calloc,
     .real_realloc = boot_realloc,
-    .filter = (uintptr_t)empty_filter + 58, /* 64 counters, all zero: index = the top six bits */
+    .filter = (uintptr_t)empty_filter + 64 - EMPTY_BITS, /* hp_filter_place(), as a constant */
     .rate_epoch = 1,
 };
 

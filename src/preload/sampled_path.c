@@ -191,6 +191,17 @@ HP_NOINLINE void *hp_sampled_malloc(size_t size) {
   return ptr;
 }
 
+/* The hot test has let this one pass without a look at the rate's epoch. */
+static void *malloc_if_current(size_t size) {
+  if (HP_LIKELY(hp_sampler_is_current())) return hp_hot.real_malloc(size);
+  return hp_sampled_malloc(size);
+}
+
+void hp_sampled_change_rate(uint64_t bytes) {
+  hp_sampler_set_rate(bytes);
+  hp_store_release(&hp_hot.malloc, malloc_if_current);
+}
+
 HP_NOINLINE void *hp_sampled_calloc(size_t n, size_t size) {
   struct hp_frame_start start = HP_FRAME_START();
   size_t bytes;

@@ -19,6 +19,8 @@ int hp_sampled_posix_memalign(void **out, size_t alignment, size_t size);
 void *hp_sampled_aligned(size_t alignment, size_t size, void *(*real)(size_t, size_t));
 /* real: valloc or pvalloc. */
 void *hp_sampled_valloc(size_t size, void *(*real)(size_t));
+/* The rate changes while the program runs: from now on every malloc looks whether its thread has heard of it. Any thread. */
+void hp_sampled_change_rate(uint64_t bytes);
 /* A block whose filter counter is not 0 is about to be freed: take its record out, if there is one, and free it. */
 void hp_sampled_free(void *ptr);
 /* The same without the free, which the caller makes next. Preserves errno. */

@@ -7,7 +7,7 @@
 #include "mathfn.h"
 #include "sys.h"
 
-enum { WEIGHT_STEPS = 1024 };
+enum { WEIGHT_STEPS = 1024, EPOCH_BEFORE_START = 1 };
 
 /* Published together: the rate is stored before the epoch that announces it. */
 static uint64_t rate_bytes; /* atomic */
@@ -44,7 +44,7 @@ void hp_sampler_reseed(void) {
            hp_hash_mix(count + 1);
   }
   hp_thread.rng.state = seed;
-  hp_thread.rate_epoch = 0; /* draw again */
+  hp_sampler_forget_gap();
 }
 
 uint64_t hp_sampler_draw_gap(struct hp_rng *rng, uint64_t rate) {
@@ -73,9 +73,9 @@ HP_COLD float hp_sampler_decide_slow(size_t size) {
   uint64_t epoch = hp_load_acquire(&hp_hot.rate_epoch);
   uint64_t rate = hp_load_acquire(&rate_bytes);
   uint64_t n = size + (size == 0);
+  if (HP_UNLIKELY(epoch == EPOCH_BEFORE_START)) return 0;
   if (hp_thread.rate_epoch != epoch) {
-    /* At rate 0, as before the start, no clock is read: in a sanitizer's program it is the sanitizer's, and not yet there.
-     */
+    /* At rate 0 no clock is read: in a sanitizer's program it is the sanitizer's, and not yet there. */
     if (rate != 0 && hp_thread.rng.state == 0) hp_sampler_reseed();
     hp_thread.rate_epoch = epoch;
     hp_thread.bytes_left = hp_sampler_draw_gap(&hp_thread.rng, rate);

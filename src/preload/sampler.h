@@ -7,7 +7,7 @@
  * (Horvitz-Thompson; docs/accuracy.md). The gap is kept as its whole part: a real gap G ends inside the next n bytes exactly
  * when floor(G) < n.
  * A change of rate moves hp_hot.rate_epoch; each thread draws a new gap at its next allocation (exponential gaps have no
- * memory: drawing anew is no bias) and takes no sample because of it.
+ * memory: drawing anew is no bias) and takes no sample because of it. Until the first rate is set no gap is drawn at all.
  * Threads     all per-thread; the rate is atomic. */
 #ifndef HP_SAMPLER_H
 #define HP_SAMPLER_H
@@ -18,21 +18,27 @@
 #define HP_SAMPLE_RATE_DEFAULT ((uint64_t)512 << 10)
 #define HP_SAMPLE_RATE_MAX ((uint64_t)1 << 40)
 
-/* The hot test: true when `size` bytes fit into what is left of this thread's gap (and takes them from it). Size 0, which
- * counts as 1, wraps round and never passes: hp_sampler_decide_slow() takes it from the gap. */
-static inline bool hp_sampler_passes(size_t size) {
-  if (HP_LIKELY(size - 1 < hp_thread.bytes_left) && HP_LIKELY(hp_thread.rate_epoch == hp_load_relaxed(&hp_hot.rate_epoch))) {
-    hp_thread.bytes_left -= size;
-    return true;
-  }
-  return false;
+/* Was the gap drawn for the rate there is now? */
+static inline bool hp_sampler_is_current(void) { return hp_thread.rate_epoch == hp_load_relaxed(&hp_hot.rate_epoch); }
+
+/* Do `size` bytes fit into what is left of this thread's gap, whatever rate it is of? If so they are taken from it. Size 0,
+ * which counts as 1, wraps round and never fits: hp_sampler_decide_slow() takes it from the gap. */
+static inline bool hp_sampler_fits(size_t size) {
+  if (HP_UNLIKELY(size - 1 >= hp_thread.bytes_left)) return false;
+  hp_signal_fence(); /* compared and subtracted where it lies: kept in a register it takes two instructions more */
+  hp_thread.bytes_left -= size;
+  return true;
 }
+
+/* The hot test: no sample. (Of a gap that is not current it does not matter what was taken.) */
+static inline bool hp_sampler_passes(size_t size) { return hp_sampler_fits(size) && HP_LIKELY(hp_sampler_is_current()); }
 
 /* What the hot test left: draws the gap if it must, and decides. Returns the weight of the sample, quantised at random to a
  * multiple of 1/1024 (so that sums are exact and still unbiased), or 0: no sample. Own thread, any time. */
 float hp_sampler_decide_slow(size_t size);
 
-/* Mean bytes between samples; 0: never. At most HP_SAMPLE_RATE_MAX. Any thread. */
+/* Mean bytes between samples; 0: never. At most HP_SAMPLE_RATE_MAX. The first call is for start-up; for a later one a program
+ * under way needs hp_sampled_change_rate() (sampled_path.h) as well, or a thread may use up its gap. Any thread. */
 void hp_sampler_set_rate(uint64_t bytes);
 uint64_t hp_sampler_rate(void);
 /* Was it ever other than 0? */
@@ -46,7 +52,13 @@ uint64_t hp_sampler_draw_gap(struct hp_rng *rng, uint64_t rate_bytes);
 double hp_sampler_weight(uint64_t size, uint64_t rate_bytes);
 float hp_sampler_quantise(double weight, struct hp_rng *rng);
 
-/* The thread's generator starts anew: a forked child must not repeat its parent's gaps. Own thread. */
+/* The thread's next allocation comes to hp_sampler_decide_slow() and draws a new gap. Own thread. */
+static inline void hp_sampler_forget_gap(void) {
+  hp_thread.rate_epoch = 0;
+  hp_thread.bytes_left = 0;
+}
+
+/* The thread's generator starts anew, and so does its gap: a forked child must not repeat its parent's. Own thread. */
 void hp_sampler_reseed(void);
 /* Tests: every generator starts from this seed and a counter instead of clock and addresses. */
 void hp_sampler_test_seed(uint64_t seed);

@@ -57,7 +57,8 @@ struct shard {
 static struct shard shards[SHARDS];
 
 /* Guarded by all shard locks together. */
-static uint8_t *filter_counters; /* NULL: the initial all-zero line */
+static void *filter_memory;
+static uint8_t *filter_counters; /* in it; NULL: the initial zeros */
 static unsigned filter_bits;
 static struct {
   void *at;
@@ -143,18 +144,20 @@ static uint64_t monotonic_seconds(void) {
   return (uint64_t)now.tv_sec;
 }
 
+static size_t filter_bytes(unsigned bits) { return ((size_t)1 << bits) + HP_FILTER_SLACK; }
+
 static void filter_retire(void) {
   if (filter_counters == NULL) return;
   if (retired_count == RETIRED_MAX) return; /* stays mapped for good: 64 replacements within ten seconds */
-  retired[retired_count].at = filter_counters;
-  retired[retired_count].bytes = (size_t)1 << filter_bits;
+  retired[retired_count].at = filter_memory;
+  retired[retired_count].bytes = filter_bytes(filter_bits);
   retired[retired_count].since_seconds = monotonic_seconds();
   hp_store_relaxed(&retired_count, retired_count + 1);
 }
 
 /* All shards locked. False: no memory, the old filter stays (fuller, still true). */
 static bool filter_replace(unsigned bits) {
-  size_t bytes = (size_t)1 << bits;
+  size_t bytes = filter_bytes(bits);
   if (!hp_memory_reserve(bytes)) return false;
   uint8_t *fresh = hp_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (hp_sys_failed(fresh)) {
@@ -162,7 +165,8 @@ static bool filter_replace(unsigned bits) {
     return false;
   }
   filter_retire();
-  hp_store_relaxed(&filter_counters, fresh);
+  filter_memory = fresh;
+  hp_store_relaxed(&filter_counters, hp_filter_place(fresh, bits));
   filter_bits = bits;
   for (unsigned i = 0; i < SHARDS; i++) {
     struct shard *s = &shards[i];
@@ -173,7 +177,7 @@ static bool filter_replace(unsigned bits) {
       }
     }
   }
-  hp_store_release(&hp_hot.filter, (uintptr_t)fresh | (64 - bits));
+  hp_store_release(&hp_hot.filter, (uintptr_t)filter_counters);
   return true;
 }
 

@@ -4,6 +4,10 @@
 from run import equal
 
 
+def b2_first_change(t):
+    t.run(sample_rate=1 << 40)
+
+
 def b6_small_stacks(t):
     p = t.profile(t.run(), "small")
     equal(p.totals("handler"), [1, 123, 1, 123])

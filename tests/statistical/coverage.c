@@ -11,7 +11,7 @@
 #include "sampler.h"
 
 struct hp_hot hp_hot = {.rate_epoch = 1};
-static uint8_t no_filter[64] __attribute__((aligned(64)));
+static uint8_t no_filter[2 + HP_FILTER_SLACK] __attribute__((aligned(64)));
 
 enum { RUNS = 2000, BLOCKS_MAX = 100000, TABLE = 1 << 16 };
 static struct hp_rng chooser = {123};
@@ -87,7 +87,7 @@ static int measure(const char *name, uint64_t rate, uint64_t (*size)(void), long
 
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 4096);
-  hp_hot.filter = (uintptr_t)no_filter | 63;
+  hp_hot.filter = (uintptr_t)hp_filter_place(no_filter, 1);
   hp_sampler_test_seed(2024);
   for (int i = 0; i < TABLE; i++) {
     table_mixed[i] = (uint64_t)(64 * exp((double)i / TABLE * log(1024)));

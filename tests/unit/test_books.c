@@ -9,12 +9,12 @@
 #include "recorder.h"
 #include "unit_test.h"
 
-static uint8_t no_filter[64] __attribute__((aligned(64)));
+static uint8_t no_filter[2 + HP_FILTER_SLACK] __attribute__((aligned(64)));
 struct hp_hot hp_hot;
 
 static int set_up(void **state) {
   (void)state;
-  if (hp_hot.filter == 0) hp_hot.filter = (uintptr_t)no_filter | 63;
+  if (hp_hot.filter == 0) hp_hot.filter = (uintptr_t)hp_filter_place(no_filter, 1);
   return 0;
 }
 
