@@ -91,6 +91,7 @@ void hp_sampled_record(void *ptr, size_t size, float weight, const struct hp_fra
   if (ptr == NULL) return;
   int saved_errno = errno;
   hp_section_enter();
+  hp_recorder_expect((uintptr_t)ptr); /* the walk takes about as long as the memory */
   struct hp_sample sample = {.address = (uintptr_t)ptr, .size = size, .weight = weight};
   if (HP_LIKELY(max_frames < LOCAL_FRAMES)) {
     add_with_local_buffer(&sample, start);

@@ -61,6 +61,8 @@ static uint64_t clamp_size(uint64_t size) {
   return size > HP_RECORD_SIZE_MAX ? HP_RECORD_SIZE_MAX : size;
 }
 
+void hp_recorder_expect(uintptr_t address) { hp_live_table_expect(address); }
+
 void hp_recorder_add(const struct hp_sample *sample) {
   uint64_t size = clamp_size(sample->size);
   uint64_t label = label_set == 0 ? 0 : hp_labels_key(label_set, size);

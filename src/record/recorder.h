@@ -32,6 +32,8 @@ struct hp_sample {
 /* Any thread in its own section; the caller of the allocator does not have the pointer yet. Never fails: what finds no room is
  * counted in hp_recorder_losses. */
 void hp_recorder_add(const struct hp_sample *sample);
+/* A block at this address is about to be added: brings in the memory that will be written. */
+void hp_recorder_expect(uintptr_t address);
 
 /* Take out the record of this address, before the real free or realloc. False: there is none. The in-use side still counts
  * it until hp_recorder_count_free(); hp_recorder_put_back() undoes the taking (at the ceiling: counts a free and a loss). */
