@@ -16,18 +16,13 @@ enum {
   MAX_BITS = 28,
   CACHED_BITS = 17, /* up to 2^17 counters (they stay in L2): at most 1/32 full */
   SPARSE_BITS = 20, /* up to 2^20: at most 1/16 full; above: at most 1/8 */
-  RETIRED_MAX = 64,
   RETIRE_SECONDS = 10,
 };
 
 struct hp_live_filter hp_live_filter;
 
-static struct {
-  void *at;
-  size_t bytes;
-  uint64_t since_seconds; /* CLOCK_MONOTONIC */
-} retired[RETIRED_MAX];
-static unsigned retired_count;
+static struct hp_live_retired retired[HP_LIVE_RETIRED_MAX];
+static unsigned retired_count; /* atomic */
 
 static size_t bytes_of(unsigned bits) { return ((size_t)1 << bits) + HP_FILTER_SLACK; }
 
@@ -36,7 +31,19 @@ static uint64_t capacity_of(unsigned bits) {
   return (uint64_t)1 << (bits - (bits <= CACHED_BITS ? 5 : bits <= SPARSE_BITS ? 4 : 3));
 }
 
-bool hp_live_filter_is_too_full(uint64_t records) { return records > capacity_of(hp_live_filter.bits); }
+bool hp_live_filter_is_too_full(uint64_t records) { return records > capacity_of(hp_load_relaxed(&hp_live_filter.bits)); }
+
+static unsigned bits_for(uint64_t records) {
+  unsigned bits = FIRST_BITS;
+  while (bits < MAX_BITS && capacity_of(bits) < records * 2) bits++;
+  return bits;
+}
+
+bool hp_live_filter_is_misfit(uint64_t records) {
+  if (!hp_live_filter_exists()) return true;
+  unsigned wanted = bits_for(records), bits = hp_load_relaxed(&hp_live_filter.bits);
+  return wanted + 3 < bits || (wanted != bits && hp_live_filter_is_too_full(records));
+}
 
 static uint64_t monotonic_seconds(void) {
   struct timespec now;
@@ -46,11 +53,11 @@ static uint64_t monotonic_seconds(void) {
 
 static void retire(void) {
   if (hp_live_filter.memory == NULL) return;
-  if (retired_count == RETIRED_MAX) return; /* stays mapped for good: 64 replacements within ten seconds */
+  if (retired_count == HP_LIVE_RETIRED_MAX) return; /* stays mapped for good: 64 replacements within ten seconds */
   retired[retired_count].at = hp_live_filter.memory;
   retired[retired_count].bytes = bytes_of(hp_live_filter.bits);
   retired[retired_count].since_seconds = monotonic_seconds();
-  retired_count++;
+  hp_store_relaxed(&retired_count, retired_count + 1);
 }
 
 static void replace(unsigned bits, void (*count_all)(void)) {
@@ -63,33 +70,35 @@ static void replace(unsigned bits, void (*count_all)(void)) {
   }
   retire();
   hp_live_filter.memory = fresh;
-  hp_live_filter.bits = bits;
+  hp_store_relaxed(&hp_live_filter.bits, bits);
   hp_store_relaxed(&hp_live_filter.counters, hp_filter_place(fresh, bits));
   count_all();
   hp_store_release(&hp_hot.filter, (uintptr_t)hp_live_filter.counters);
 }
 
 void hp_live_filter_fit(uint64_t records, void (*count_all)(void)) {
-  unsigned bits = FIRST_BITS;
-  while (bits < MAX_BITS && capacity_of(bits) < records * 2) bits++;
-  if (hp_live_filter_exists()) {
-    bool is_far_too_empty = bits + 3 < hp_live_filter.bits;
-    if (bits == hp_live_filter.bits || !(hp_live_filter_is_too_full(records) || is_far_too_empty)) return;
-  }
-  replace(bits, count_all);
+  if (hp_live_filter_is_misfit(records)) replace(bits_for(records), count_all);
 }
 
-unsigned hp_live_filter_reclaim(uint64_t now_seconds) {
-  unsigned kept = 0;
+unsigned hp_live_filter_retired(void) { return hp_load_relaxed(&retired_count); }
+
+unsigned hp_live_filter_take_retired(uint64_t now_seconds, struct hp_live_retired *out) {
+  unsigned kept = 0, taken = 0;
   for (unsigned i = 0; i < retired_count; i++) {
     if (now_seconds < retired[i].since_seconds + RETIRE_SECONDS) {
       retired[kept++] = retired[i];
-      continue;
+    } else {
+      out[taken++] = retired[i];
     }
-    /* Emptied, not unmapped: a reader that slept all the while must find memory there. */
-    hp_sys_madvise(retired[i].at, retired[i].bytes, MADV_DONTNEED);
-    hp_memory_release(retired[i].bytes);
   }
-  retired_count = kept;
-  return kept;
+  hp_store_relaxed(&retired_count, kept);
+  return taken;
+}
+
+void hp_live_filter_give_back(const struct hp_live_retired *list, unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    /* Emptied, not unmapped: a reader that slept all the while must find memory there. */
+    hp_sys_madvise(list[i].at, list[i].bytes, MADV_DONTNEED);
+    hp_memory_release(list[i].bytes);
+  }
 }

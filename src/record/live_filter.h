@@ -17,7 +17,7 @@
 
 struct hp_live_filter {
   uint8_t *counters; /* atomic; in memory; NULL: none yet, hp_hot has the initial zeros */
-  unsigned bits;     /* 2^bits counters */
+  unsigned bits;     /* atomic; 2^bits counters */
   void *memory;
 };
 extern struct hp_live_filter hp_live_filter;
@@ -44,12 +44,27 @@ static inline void hp_live_filter_count_down(uint64_t hash) {
 /* Does it hold more records than it should? Any thread. */
 bool hp_live_filter_is_too_full(uint64_t records);
 
+/* Should it be replaced for so many records: too full, or far too empty? Any thread. */
+bool hp_live_filter_is_misfit(uint64_t records);
+
 /* All shards locked. Makes it fit so many records, if it does not: count_all counts up every record there is. Failing (no
  * memory, the ceiling) leaves the old one: fuller, still true. */
 void hp_live_filter_fit(uint64_t records, void (*count_all)(void));
 
-/* All shards locked. Gives back what was replaced ten seconds ago; how many wait for their time.
+/* Memory of a filter that was replaced. */
+struct hp_live_retired {
+  void *at;
+  size_t bytes;
+  uint64_t since_seconds; /* CLOCK_MONOTONIC */
+};
+enum { HP_LIVE_RETIRED_MAX = 64 };
+
+/* How many were replaced and still have their memory. Any thread. */
+unsigned hp_live_filter_retired(void);
+/* All shards locked. Takes those off the list that were replaced ten seconds ago, into out[HP_LIVE_RETIRED_MAX]; their number.
  * now_seconds: CLOCK_MONOTONIC. */
-unsigned hp_live_filter_reclaim(uint64_t now_seconds);
+unsigned hp_live_filter_take_retired(uint64_t now_seconds, struct hp_live_retired *out);
+/* Gives them back. No lock needed. */
+void hp_live_filter_give_back(const struct hp_live_retired *retired, unsigned count);
 
 #endif

@@ -135,15 +135,20 @@ static HP_COLD void fit_filter(void) {
   if (!hp_thread.holds_all_locks) hp_live_table_unlock_all();
 }
 
+/* The locks are taken only if there is something to do: whoever waits for one while we have lost the CPU waits long. */
 void hp_live_table_reclaim(uint64_t now_seconds) {
   if (hp_thread.holds_all_locks) return; /* the process is ending inside the table */
   if (!hp_load_relaxed(&is_used)) return;
-  hp_live_table_lock_all();
-  unsigned waiting = hp_live_filter_reclaim(now_seconds);
-  hp_live_table_unlock_all();
+  if (hp_live_filter_retired() != 0) {
+    struct hp_live_retired due[HP_LIVE_RETIRED_MAX];
+    hp_live_table_lock_all();
+    unsigned count = hp_live_filter_take_retired(now_seconds, due);
+    hp_live_table_unlock_all();
+    hp_live_filter_give_back(due, count);
+  }
   /* The last blocks to go compact no shard, and the filter stayed as it was for many more. Once in ten seconds: a program that
    * grows and shrinks all the time would retire more than there is room for. */
-  if (waiting == 0) fit_filter();
+  if (hp_live_filter_retired() == 0 && hp_live_filter_is_misfit(hp_live_table_count())) fit_filter();
 }
 
 /* ---- a shard, under its lock ---- */

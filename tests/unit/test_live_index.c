@@ -79,7 +79,9 @@ static void make(uint32_t entries, uint64_t (*hash)(uint32_t number)) {
 
 static uint64_t mixed(uint32_t number) { return hp_hash_mix(number + 1); }
 static uint64_t alike(uint32_t number) { return (uint64_t)number & 1; }
-static uint64_t at_the_end(uint32_t number) { return UINT64_MAX >> 6 ^ (uint64_t)number << 32; } /* the last chunk, all tags */
+static uint64_t at_the_end(uint32_t number) {
+  return UINT64_MAX >> 6 ^ (uint64_t)number << 32;
+} /* the last chunk, all tags */
 
 static void numbers_come_and_go_up_to_the_last_room(void **state) {
   (void)state;
@@ -141,10 +143,9 @@ static void a_mark_that_is_stuck_stays(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_come_and_go_up_to_the_last_room),
-                                     cmocka_unit_test(hashes_that_are_all_alike_are_only_slow),
-                                     cmocka_unit_test(what_passes_the_last_chunk_goes_to_the_first),
-                                     cmocka_unit_test(an_absent_hash_asks_for_no_record),
-                                     cmocka_unit_test(a_mark_that_is_stuck_stays)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_come_and_go_up_to_the_last_room), cmocka_unit_test(hashes_that_are_all_alike_are_only_slow),
+      cmocka_unit_test(what_passes_the_last_chunk_goes_to_the_first), cmocka_unit_test(an_absent_hash_asks_for_no_record),
+      cmocka_unit_test(a_mark_that_is_stuck_stays)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
