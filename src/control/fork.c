@@ -73,6 +73,7 @@ static void start_child(bool was_dumping) {
   hp_helper_after_fork();
   hp_trigger_after_fork();
   hp_sampler_reseed();
+  hp_unwind_after_fork();
   if (!hp_process.config.children) {
     hp_process.is_inert = true;
     hp_sampler_set_rate(0);

@@ -84,4 +84,8 @@ void hp_object_find_suspend(void) {
   if (!has_loader_answer()) hp_object_list_suspend();
 }
 
+void hp_object_find_after_fork(uint32_t own) {
+  if (!has_loader_answer()) hp_object_list_after_fork(own);
+}
+
 bool hp_object_find_resume(void) { return has_loader_answer() || hp_object_list_resume(); }

@@ -32,5 +32,7 @@ void hp_object_describe(struct hp_object *object);
  * returns whether no other thread is in one. */
 void hp_object_find_suspend(void);
 bool hp_object_find_resume(void);
+/* In a forked child: this thread is in so many of them, and the others are not there. Waits for no lock. */
+void hp_object_find_after_fork(uint32_t own);
 
 #endif

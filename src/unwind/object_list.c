@@ -210,5 +210,14 @@ bool hp_object_list_resume(void) {
   return __atomic_sub_fetch(&list.suspended, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
+void hp_object_list_after_fork(uint32_t own) {
+  if (hp_load_relaxed(&list.suspended) == own || !hp_lock_try(&list_lock)) return;
+  begin_change_locked();
+  forget_locked(); /* it is made again when asked; dl_iterate_phdr would wait for who is not here */
+  end_change_locked();
+  hp_store_release(&list.suspended, own);
+  hp_lock_release(&list_lock);
+}
+
 void hp_object_list_lock(void) { hp_lock_acquire(&list_lock); }
 void hp_object_list_unlock(void) { hp_lock_release(&list_lock); }

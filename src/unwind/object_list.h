@@ -22,6 +22,9 @@ bool hp_object_list_find(uintptr_t address, struct hp_object *out);
 void hp_object_list_suspend(void);
 bool hp_object_list_resume(void);
 
+/* In a forked child: of the suspensions only `own` have somebody to end them. Waits for no lock. */
+void hp_object_list_after_fork(uint32_t own);
+
 /* Around fork (control/fork.c): whoever makes the list. */
 void hp_object_list_lock(void);
 void hp_object_list_unlock(void);

@@ -121,6 +121,14 @@ void hp_rule_cache_resume(uint32_t deaths) {
   hp_lock_release(&cache_lock);
 }
 
+void hp_rule_cache_after_fork(uint32_t own) {
+  if (suspensions == own || !hp_lock_try(&cache_lock)) return;
+  suspensions = own;
+  flush_locked(flushed_deaths); /* of a library that was going nobody will say that it went */
+  if (own == 0 && real_table != NULL) hp_store_release(&hp_rule_cache.current, real_table);
+  hp_lock_release(&cache_lock);
+}
+
 size_t hp_rule_cache_bytes(void) { return hp_load_relaxed(&cache_bytes); }
 void hp_rule_cache_lock(void) { hp_lock_acquire(&cache_lock); }
 void hp_rule_cache_unlock(void) { hp_lock_release(&cache_lock); }

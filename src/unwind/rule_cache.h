@@ -59,6 +59,9 @@ void hp_rule_cache_suspend(void);
 /* deaths as above: if it is not that of the last flush, flushes. */
 void hp_rule_cache_resume(uint32_t deaths);
 
+/* In a forked child: of the suspensions only `own` have somebody to end them. Waits for no lock. */
+void hp_rule_cache_after_fork(uint32_t own);
+
 /* Memory of all tables so far. */
 size_t hp_rule_cache_bytes(void);
 /* Around fork. */

@@ -259,7 +259,10 @@ struct hp_hash_tail hp_unwind_tail(void) {
 
 void hp_unwind_flush(void) { hp_rule_cache_flush(hp_modules_epoch()); }
 
+static __thread uint32_t own_unloads HP_TLS; /* this thread is in so many dlcloses */
+
 void hp_unwind_before_unload(void) {
+  own_unloads++;
   hp_rule_cache_suspend();
   hp_object_find_suspend();
 }
@@ -268,7 +271,13 @@ bool hp_unwind_after_unload(void) {
   bool can_look = hp_object_find_resume(); /* if not, another thread is about to */
   bool died = can_look && hp_modules_check();
   hp_rule_cache_resume(hp_modules_epoch());
+  own_unloads--;
   return died;
+}
+
+void hp_unwind_after_fork(void) {
+  hp_rule_cache_after_fork(own_unloads);
+  hp_object_find_after_fork(own_unloads);
 }
 
 void hp_unwind_get_stats(struct hp_unwind_stats *out) {

@@ -74,6 +74,10 @@ void hp_unwind_flush(void);
 void hp_unwind_before_unload(void);
 bool hp_unwind_after_unload(void);
 
+/* In a forked child, none of this folder's locks held: the unloads that threads of the parent are in will never end here. Own
+ * section. */
+void hp_unwind_after_fork(void);
+
 /* Tests: counters since the start. */
 struct hp_unwind_stats {
   uint64_t rule_misses;   /* frames whose rule had to be read from .eh_frame */

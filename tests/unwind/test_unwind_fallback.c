@@ -17,6 +17,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
+#include "fork_in_unload.h"
 #include "modules.h"
 #include "object_list.h"
 #include "walk_compare.h"
@@ -144,6 +145,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_libraries_come_and_go),
       cmocka_unit_test(test_readers_see_whole_entries_or_none),
       cmocka_unit_test(test_two_closings_at_a_time_leave_the_modules_alive),
+      cmocka_unit_test(test_a_child_forked_during_an_unload_caches_again),
+      cmocka_unit_test(test_a_child_forked_by_the_unloading_thread_ends_it),
   };
   plugin_directory = argc > 1 ? argv[1] : ".";
   return cmocka_run_group_tests(tests, NULL, NULL);

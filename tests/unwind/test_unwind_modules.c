@@ -23,6 +23,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
+#include "fork_in_unload.h"
 #include "modules.h"
 #include "walk_compare.h"
 
@@ -492,6 +493,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_build_id_is_the_one_of_the_file),
       cmocka_unit_test(test_vdso_is_known_as_such),
       cmocka_unit_test(test_no_module_where_no_object_is),
+      cmocka_unit_test(test_a_child_forked_during_an_unload_caches_again),
+      cmocka_unit_test(test_a_child_forked_by_the_unloading_thread_ends_it),
   };
   plugin_directory = argc > 1 ? argv[1] : ".";
   return cmocka_run_group_tests(tests, NULL, NULL);
