@@ -81,25 +81,30 @@ static int put_strings(struct encoder *encoder) {
   return 0;
 }
 
+/* false: no memory. */
+static bool set_type(struct encoder *encoder, Perftools__Profiles__ValueType *type, const char *name, const char *unit) {
+  *type = (Perftools__Profiles__ValueType)PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+  type->type = intern(encoder, name);
+  type->unit = intern(encoder, unit);
+  return type->type != HP_STRING_NONE && type->unit != HP_STRING_NONE;
+}
+
 static int put_header(struct encoder *encoder) {
   static const char *const NAMES[HP_VALUES] = {"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"};
   const struct hp_snapshot *snapshot = encoder->snapshot;
   size_t columns = hp_profile_rows_columns(snapshot->kind);
   Perftools__Profiles__ValueType types[HP_VALUES];
   Perftools__Profiles__ValueType *type_list[HP_VALUES];
-  Perftools__Profiles__ValueType period_type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+  Perftools__Profiles__ValueType period_type;
   Perftools__Profiles__Profile piece = PERFTOOLS__PROFILES__PROFILE__INIT;
   for (size_t i = 0; i < columns; i++) {
-    types[i] = period_type;
-    types[i].type = intern(encoder, NAMES[i]);
-    types[i].unit = intern(encoder, i % 2 == 0 ? "count" : "bytes");
+    if (!set_type(encoder, &types[i], NAMES[i], i % 2 == 0 ? "count" : "bytes")) return -ENOMEM;
     type_list[i] = &types[i];
   }
   piece.n_sample_type = columns;
   piece.sample_type = type_list;
   piece.default_sample_type = types[columns - 1].type;
-  period_type.type = intern(encoder, "space");
-  period_type.unit = intern(encoder, "bytes");
+  if (!set_type(encoder, &period_type, "space", "bytes")) return -ENOMEM;
   piece.period_type = &period_type;
   piece.period = snapshot->period_bytes;
   piece.time_nanos = snapshot->time_nanos;

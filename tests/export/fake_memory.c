@@ -2,6 +2,8 @@
  * fake_memory.c - see fake_memory.h. */
 #include "fake_memory.h"
 
+#include "arena.h"
+
 static size_t used_bytes;
 static unsigned fail_at;
 
@@ -17,3 +19,32 @@ bool hp_memory_reserve(size_t size) {
 void hp_memory_release(size_t size) { used_bytes -= size; }
 
 size_t hp_memory_used(void) { return used_bytes; }
+
+/* ---- pieces: put before arena.c by the linker ---- */
+void *__real_hp_arena_alloc(struct hp_arena *arena, size_t size);
+char *__real_hp_arena_copy(struct hp_arena *arena, const char *bytes, size_t n);
+void *__real_hp_arena_zalloc(void *opaque, unsigned items, unsigned size);
+void *__wrap_hp_arena_alloc(struct hp_arena *arena, size_t size);
+char *__wrap_hp_arena_copy(struct hp_arena *arena, const char *bytes, size_t n);
+void *__wrap_hp_arena_zalloc(void *opaque, unsigned items, unsigned size);
+
+static unsigned refused_piece, pieces;
+
+bool fake_memory_refuse_piece(unsigned k) {
+  bool has_come = refused_piece != 0 && pieces >= refused_piece;
+  refused_piece = k;
+  pieces = 0;
+  return has_come;
+}
+
+static bool is_refused(void) { return ++pieces == refused_piece; }
+
+void *__wrap_hp_arena_alloc(struct hp_arena *arena, size_t size) {
+  return is_refused() ? NULL : __real_hp_arena_alloc(arena, size);
+}
+char *__wrap_hp_arena_copy(struct hp_arena *arena, const char *bytes, size_t n) {
+  return is_refused() ? NULL : __real_hp_arena_copy(arena, bytes, n);
+}
+void *__wrap_hp_arena_zalloc(void *opaque, unsigned items, unsigned size) {
+  return is_refused() ? NULL : __real_hp_arena_zalloc(opaque, items, size);
+}

@@ -8,4 +8,8 @@
 /* The k-th chunk from now on is refused (1: the next), and every later one; 0: none. */
 void fake_memory_fail_at(unsigned k);
 
+/* The k-th piece of an arena from now on is refused (1: the next), and no other; 0: none. Returns whether the last order came to
+ * that. */
+bool fake_memory_refuse_piece(unsigned k);
+
 #endif

@@ -505,6 +505,40 @@ static void test_every_refused_chunk_of_memory_fails_the_encode(void **state) {
   free(rows);
 }
 
+/* All but one: names that are missing for want of memory do not fail an encode. */
+static void expect_every_piece_needed(const struct hp_snapshot *snapshot) {
+  unsigned k = 0, failed = 0;
+  for (bool has_come = true; has_come;) {
+    struct hp_arena arena = {0};
+    struct memory_sink sink;
+    memory_sink_init(&sink);
+    fake_memory_refuse_piece(++k);
+    int status = hp_pprof_encode(snapshot, &OPTIONS, &arena, &sink.base, NULL);
+    has_come = fake_memory_refuse_piece(0);
+    assert_true(status == 0 || (has_come && status == -ENOMEM));
+    failed += status != 0;
+    memory_sink_free(&sink);
+    hp_arena_reset(&arena);
+  }
+  assert_true(k > 20);
+  assert_int_equal(failed, k - 2);
+}
+
+static void test_every_refused_piece_of_memory_fails_the_encode(void **state) {
+  (void)state;
+  const uintptr_t pcs[] = {PROGRAM + 0x31, PROGRAM + 0x41, LIBRARY + 0x51, 0x99};
+  const struct hp_label labels[] = {{.key = "bytes", .num = 48, .unit = "bytes"}, {.key = "thread", .str = "worker"}};
+  static const char *const comments[] = {"one", "two"};
+  struct hp_row rows[] = {row_of(pcs, 4, 3, 300, 1, 100), row_of(pcs + 1, 3, 2, 20, 2, 20), row_of(pcs, 0, 1, 1, 1, 1)};
+  rows[0].labels = labels;
+  rows[0].label_count = 2;
+  rows[2].stack = HP_ROW_NO_STACK;
+  struct hp_snapshot snapshot = snapshot_of(rows, 3, HP_KIND_FULL);
+  snapshot.comments = comments;
+  snapshot.comment_count = 2;
+  expect_every_piece_needed(&snapshot);
+}
+
 static void test_own_check_and_a_saturated_value_agree(void **state) {
   (void)state;
   const uintptr_t pcs[] = {PROGRAM + 0x31};
@@ -566,6 +600,7 @@ int main(void) {
       cmocka_unit_test_setup(test_impossible_rows_fail_the_encode_and_say_why, setup),
       cmocka_unit_test_setup(test_every_failing_write_fails_the_encode, setup),
       cmocka_unit_test_setup(test_every_refused_chunk_of_memory_fails_the_encode, setup),
+      cmocka_unit_test_setup(test_every_refused_piece_of_memory_fails_the_encode, setup),
       cmocka_unit_test_setup(test_own_check_and_a_saturated_value_agree, setup),
       cmocka_unit_test_setup(test_the_largest_row_fits, setup),
   };
