@@ -344,4 +344,12 @@ static int reset_one(uint32_t id, const int64_t v[HP_VALUES]) {
   return 0;
 }
 
-int hp_books_reset(void) { return for_each_stack(reset_one); }
+static int make_room(uint32_t id, const int64_t v[HP_VALUES]) {
+  return v[HP_ALLOC_OBJECTS] == 0 || kept_for_writing(id) != NULL ? 0 : -ENOMEM;
+}
+
+/* All or nothing: a profile of which half the stacks count from now would show neither moment. */
+int hp_books_reset(void) {
+  int result = for_each_stack(make_room);
+  return result != 0 ? result : for_each_stack(reset_one);
+}

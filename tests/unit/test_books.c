@@ -127,6 +127,69 @@ static void reset_leaves_what_is_in_use(void **state) {
   EXPECT(v, 8, 128, 6, 96);
 }
 
+static void a_reset_without_memory_changes_nothing(void **state) {
+  (void)state;
+  int64_t before[HP_VALUES], after[HP_VALUES];
+  for (uintptr_t pc = 0x50000; pc < 0x50000 + 20000; pc++) allocate(pc, 1, 8, 1, false); /* nothing is kept for these yet */
+  allocate(0xE, 5, 16, 1, false);
+  sum(HP_KIND_FULL, 0xE, before, false);
+  hp_memory_set_ceiling(hp_memory_used());
+  assert_int_equal(hp_books_reset(), -ENOMEM);
+  hp_memory_set_ceiling(SIZE_MAX);
+  sum(HP_KIND_FULL, 0xE, after, false);
+  EXPECT(after, before[0], before[1], before[2], before[3]);
+  assert_int_equal(hp_books_reset(), 0);
+  sum(HP_KIND_FULL, 0xE, after, false);
+  EXPECT(after, before[2], before[3], before[2], before[3]);
+}
+
+/* ---- each piece of memory refused in turn: put before arena.c by the linker ---- */
+void *__real_hp_arena_alloc(struct hp_arena *arena, size_t size);
+void *__wrap_hp_arena_alloc(struct hp_arena *arena, size_t size);
+static unsigned refused_piece, pieces;
+void *__wrap_hp_arena_alloc(struct hp_arena *arena, size_t size) {
+  return ++pieces == refused_piece ? NULL : __real_hp_arena_alloc(arena, size);
+}
+
+/* 0 or -ENOMEM; then labels may be missing, but no value. */
+static int read_and_make_rows(struct hp_arena *arena, int64_t *out_bytes) {
+  struct hp_reading reading;
+  const struct hp_row *rows;
+  size_t count;
+  *out_bytes = 0;
+  if (hp_books_read(&reading, arena) != 0) return -ENOMEM;
+  int result = hp_books_rows(&reading, HP_KIND_FULL, arena, &rows, &count);
+  for (size_t i = 0; result == 0 && i < count; i++) *out_bytes += rows[i].values[HP_ALLOC_BYTES];
+  return result;
+}
+
+static void every_refused_piece_fails_a_reading_or_costs_a_label(void **state) {
+  (void)state;
+  int64_t whole, bytes, time;
+  unsigned failed = 0;
+  hp_recorder_set_labels(HP_LABEL_AGE);
+  allocate(0x70, 5, 100, 1, true);
+  struct hp_arena arena = {0};
+  assert_int_equal(read_and_make_rows(&arena, &whole), 0);
+  hp_arena_reset(&arena);
+  pieces = 0;
+  for (refused_piece = 1; pieces + 1 >= refused_piece; refused_piece++) {
+    pieces = 0;
+    int result = read_and_make_rows(&arena, &bytes);
+    if (result == 0) assert_int_equal(bytes, whole);
+    failed += result != 0;
+    hp_arena_reset(&arena);
+    if (pieces < refused_piece) break;
+  }
+  assert_int_equal(failed, 5); /* sums of ages, their rows, values, rows, what is loaded */
+  pieces = 0;
+  refused_piece = 1;
+  struct hp_reading peak;
+  assert_int_equal(hp_books_read_peak(&peak, &arena, &time), -ENOMEM);
+  refused_piece = 0;
+  hp_recorder_set_labels(0);
+}
+
 static void e6_rows_by_age_add_up(void **state) {
   (void)state;
   int64_t plain[HP_VALUES], aged[HP_VALUES];
@@ -227,6 +290,8 @@ int main(void) {
       cmocka_unit_test(e3_deltas_of_fractions_telescope),
       cmocka_unit_test(e3_a_delta_without_memory_is_not_written_and_nothing_is_lost),
       cmocka_unit_test(reset_leaves_what_is_in_use),
+      cmocka_unit_test(a_reset_without_memory_changes_nothing),
+      cmocka_unit_test(every_refused_piece_fails_a_reading_or_costs_a_label),
       cmocka_unit_test(e6_rows_by_age_add_up)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
