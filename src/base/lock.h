@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * lock.h - a small mutex that needs no libc and survives fork.
- * Invariants  `word` is 0 (free), 1 (held) or 2 (held, and somebody may sleep).
+ * Invariants  `word` is 0 (free), 1 (held) or 2 (held, and somebody may sleep). A release is two plain accesses, no exchange (a
+ *             sample has two): who says 2 just between them is not woken, so nobody sleeps longer than a millisecond at a time.
  * Rules       held for a few dozen instructions, never across a system call other than its own futex (the memory ranks
  *             excepted: the private heap may map), never taken in a signal handler that may have interrupted a holder: the
  *             profiler's own sections are marked in thread_state.h and handlers defer (control/trigger). The program's own
@@ -31,9 +32,9 @@ static inline bool hp_lock_grab(struct hp_lock *lock) {
 
 /* The bare word's release, for hp_lock_release() and the private heap's mutexes. */
 static inline void hp_lock_drop(struct hp_lock *lock) {
-  if (HP_UNLIKELY(__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2)) {
-    hp_sys_futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
-  }
+  uint32_t word = hp_load_relaxed(&lock->word);
+  hp_store_release(&lock->word, 0);
+  if (HP_UNLIKELY(word == 2)) hp_sys_futex(&lock->word, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
 static inline bool hp_lock_try(struct hp_lock *lock) {
