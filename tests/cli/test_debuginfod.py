@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 
 HEAPPROF, LIBRARY, WORK = sys.argv[1:4]
+SKIPPED = 77
 
 PROGRAM = """
 #include <stdlib.h>
@@ -79,8 +80,8 @@ def wait_until_scanned(url):
 
 def main():
     if not shutil.which("debuginfod"):
-        print("skipped: no debuginfod")
-        return 0
+        print("no debuginfod")
+        return SKIPPED
     raw = prepare()
     failed = 0
     named, errors = symbolize(raw)
