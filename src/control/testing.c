@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include "dump.h"
+#include "heap.h"
 #include "heapprof_testing.h"
 #include "hot.h"
 #include "labels.h"
@@ -69,6 +70,35 @@ void heapprof_test_record(uintptr_t address, uint64_t size, float weight, const 
   hp_recorder_add(&sample);
   hp_section_leave();
 }
+
+/* ---- memory ---- */
+void *__real_hp_heap_alloc(size_t size);
+void *__wrap_hp_heap_alloc(size_t size);
+void *__real_hp_heap_alloc_aligned_zero(size_t alignment, size_t size);
+void *__wrap_hp_heap_alloc_aligned_zero(size_t alignment, size_t size);
+bool __real_hp_memory_reserve(size_t size);
+bool __wrap_hp_memory_reserve(size_t size);
+
+static uint64_t first_refused, last_refused, pieces; /* atomic */
+
+static bool is_refused(void) {
+  uint64_t n = hp_add_relaxed(&pieces, 1) + 1;
+  return n >= hp_load_relaxed(&first_refused) && n <= hp_load_relaxed(&last_refused);
+}
+
+void *__wrap_hp_heap_alloc(size_t size) { return is_refused() ? NULL : __real_hp_heap_alloc(size); }
+void *__wrap_hp_heap_alloc_aligned_zero(size_t alignment, size_t size) {
+  return is_refused() ? NULL : __real_hp_heap_alloc_aligned_zero(alignment, size);
+}
+bool __wrap_hp_memory_reserve(size_t size) { return !is_refused() && __real_hp_memory_reserve(size); }
+
+void heapprof_test_refuse_memory(uint64_t first, uint64_t last) {
+  hp_store_relaxed(&last_refused, 0);
+  hp_store_relaxed(&pieces, 0);
+  hp_store_relaxed(&first_refused, first);
+  hp_store_relaxed(&last_refused, last);
+}
+bool heapprof_test_was_refused(void) { return hp_load_relaxed(&pieces) >= hp_load_relaxed(&first_refused); }
 
 /* ---- the order of record and real free ---- */
 static void (*free_behind)(void *);

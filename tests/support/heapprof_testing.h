@@ -21,6 +21,10 @@ HEAPPROF_TEST_API void heapprof_test_force_hash(bool constant);
 /* Ceilings of the tables in entries; 0: none but memory. */
 HEAPPROF_TEST_API void heapprof_test_limit_live(uint64_t records);
 HEAPPROF_TEST_API void heapprof_test_limit_stacks(uint32_t entries);
+/* Of the pieces of memory that the profiler asks for from now on the first-th to the last-th are refused; 0, 0: none. Was there a
+ * first? */
+HEAPPROF_TEST_API void heapprof_test_refuse_memory(uint64_t first, uint64_t last);
+HEAPPROF_TEST_API bool heapprof_test_was_refused(void);
 /* A sample with a stack and a weight of the test's choice. */
 HEAPPROF_TEST_API void heapprof_test_record(uintptr_t address, uint64_t size, float weight, const uintptr_t *pcs,
                                             uint32_t depth);
