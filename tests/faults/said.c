@@ -2,13 +2,17 @@
  * said.c - claim: what is wrong with the settings or the place is said, where it was asked for. The program sets the stage and execs
  * itself.
  *   said gone    started in a folder that is gone: each dump says why there is none, and the program goes on
+ *   said thread  with a thread the library's own says it, which has a table of descriptors for itself
  *   said log     a log file with placeholders has the complaint about a template and the line of a dump; the error output has nothing */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "heapprof.h"
 
 static void use_heap(void) {
   for (int i = 1; i < 300; i++) free(memset(malloc((size_t)i), 1, (size_t)i));
@@ -27,6 +31,9 @@ static int set_stage(char **argv, const char *work) {
   if (strcmp(argv[1], "gone") == 0) {
     if (chdir(work) != 0 || mkdir("gone", 0700) != 0 || chdir("gone") != 0 || rmdir("../gone") != 0) return 3;
     setenv("HEAPPROF_OUT", "relative.pb.gz", 1);
+    setenv("HEAPPROF_EXIT_DUMP", "0", 1);
+  } else if (strcmp(argv[1], "thread") == 0) {
+    setenv("HEAPPROF_OUT", "/nonexistent/x.pb.gz", 1);
     setenv("HEAPPROF_EXIT_DUMP", "0", 1);
   } else {
     snprintf(text, sizeof text, "%s/log.%%e.%%p", work);
@@ -56,11 +63,26 @@ static int look_at_log(const char *work, const char *self) {
   return log[n - 1] == '\n' ? 0 : 7;
 }
 
+static void *wait_for_failure(void *unused) {
+  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  while (heapprof_stats(&stats) == 0 && stats.dumps_failed == 0) usleep(1000);
+  usleep(20000); /* it is said a little later */
+  return unused;
+}
+
+static int dump_with_thread(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, wait_for_failure, NULL) != 0) return 9;
+  kill(getpid(), SIGUSR2);
+  return pthread_join(thread, NULL) == 0 ? 0 : 10;
+}
+
 int main(int argc, char **argv) {
   const char *work = getenv("HEAPPROF_WORK");
   if (argc < 2 || work == NULL) return 8;
   if (argc == 2) return set_stage(argv, work);
   use_heap();
+  if (strcmp(argv[1], "thread") == 0) return dump_with_thread();
   raise(SIGUSR2);
   use_heap();
   return strcmp(argv[1], "log") == 0 ? look_at_log(work, argv[0]) : 0;

@@ -6,6 +6,7 @@
  *   LOOKUP_ALLOCATES=1    the look-up of malloc calls the allocator, as dlsym did before glibc 2.34; surroundings_check() is the program's
  *                         look at these blocks afterwards
  *   HELPER_IS_SLOW=1      the thread that the library makes for itself is made when surroundings_go_on is no longer 0
+ *   FIGURES_HANG=1        mallinfo2 never returns
  *   FIRST=NAME            that function is the first of the allocator's to be called, before the library's constructor
  *
  * Each look-up is a jump to the real one, which sees who asks by the return address: hence compiled with sibling calls. */
@@ -126,6 +127,14 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     usleep(50000); /* and now the main thread has left */
   }
   return next(thread, attributes, run, argument);
+}
+
+struct mallinfo2 mallinfo2(void) {
+  static struct mallinfo2 (*next)(void);
+  while (getenv("FIGURES_HANG") != NULL) pause();
+  if (real == NULL) start();
+  if (next == NULL) next = (struct mallinfo2(*)(void))real(RTLD_NEXT, "mallinfo2");
+  return next();
 }
 
 /* glibc's own, under a name that nobody interposes: a block whose free may be the first call of all. */
