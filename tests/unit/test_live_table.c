@@ -83,7 +83,7 @@ static void c3_what_is_put_back_is_as_it_was(void **state) {
   assert_true(hp_live_table_put_back(&out));
   assert_true(hp_filter_may_hold((void *)a.address));
   assert_true(hp_live_table_remove(a.address, &again));
-  assert_memory_equal(&again, &out, sizeof out);
+  assert_memory_equal(&again, &out, offsetof(struct hp_live_record, time_seconds) + sizeof out.time_seconds);
 }
 
 static void c3_without_memory_put_back_says_so(void **state) {
