@@ -236,6 +236,11 @@ static void test_vdso_is_read_from_memory(void **state) {
   (void)state;
   uintptr_t start = getauxval(AT_SYSINFO_EHDR);
   if (start == 0) skip();
+#if defined(__aarch64__) /* qemu-user 10 moves all of its vDSO's addresses but those in .symtab */
+  const Elf64_Phdr *segment = (const void *)(start + ((const Elf64_Ehdr *)start)->e_phoff);
+  while (segment->p_type != PT_LOAD) segment++;
+  if (segment->p_vaddr == start) skip();
+#endif
   const struct hp_module *vdso = fake_modules_add_loaded(start);
   assert_non_null(vdso);
   assert_true(vdso->is_vdso);
