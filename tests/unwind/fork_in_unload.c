@@ -19,7 +19,10 @@ enum { FRAMES_MAX = 64, WALKS = 20, CHILD_SECONDS = 20, IS_WHOLE = 0 };
 static pthread_barrier_t barrier;
 static size_t depth_before;
 
-static size_t walk(void) {
+/* Walks and their depth are compared: each is made as many calls below its test, whatever the compiler would rather do. */
+#define NOT_INLINED __attribute__((noinline))
+
+static NOT_INLINED size_t walk(void) {
   uintptr_t pcs[FRAMES_MAX];
   unsigned flags;
   struct hp_frame_start start = HP_FRAME_START();
@@ -34,15 +37,27 @@ static uint64_t misses(void) {
   return stats.rule_misses;
 }
 
-/* Walks here, where all was known a moment ago, miss nothing once they have been made. */
-static int status_of_walks(void) {
-  if (walk() != depth_before) return 1;
-  walk();
-  uint64_t before = misses();
-  for (int i = 0; i < WALKS; i++) {
-    if (walk() != depth_before) return 2;
+/* All from one place; their depth, 0: it differs. */
+static NOT_INLINED size_t walk_times(int n) {
+  size_t depth = walk();
+  for (int i = 1; i < n; i++) depth = walk() == depth ? depth : 0;
+  return depth;
+}
+
+/* Walks here, where all was known a moment ago, miss nothing once they have been made, from the very same places. */
+static NOT_INLINED int status_of_walks(void) {
+  static const volatile int ROUNDS = 2; /* unknown to the compiler, which would write the call twice */
+  uint64_t before = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    before = misses();
+    if (walk_times(WALKS) != depth_before) return 1;
   }
-  return misses() == before ? IS_WHOLE : 3;
+  return misses() == before ? IS_WHOLE : 2;
+}
+
+static NOT_INLINED void note_depth(void) {
+  depth_before = walk_times(WALKS);
+  __asm__ volatile("");
 }
 
 static int status_of_child(pid_t child) {
@@ -74,7 +89,7 @@ static void *unload(void *unused) {
 void test_a_child_forked_during_an_unload_caches_again(void **state) {
   (void)state;
   pthread_t thread;
-  depth_before = walk();
+  note_depth();
   assert_int_equal(status_of_walks(), IS_WHOLE);
   pthread_barrier_init(&barrier, NULL, 2);
   assert_int_equal(pthread_create(&thread, NULL, unload, NULL), 0);
@@ -90,7 +105,7 @@ void test_a_child_forked_during_an_unload_caches_again(void **state) {
 
 void test_a_child_forked_by_the_unloading_thread_ends_it(void **state) {
   (void)state;
-  depth_before = walk();
+  note_depth();
   hp_unwind_before_unload();
   pid_t child = fork_as_control_does(); /* as in a destructor of the library */
   if (child == 0) {
