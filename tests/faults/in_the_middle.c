@@ -2,6 +2,8 @@
  * in_the_middle.c - claim: a signal, a fork and an exit that come while the profiler is at work, as a handler of the program's may
  * bring them, wait for nothing and lose nothing but what is said. With the testing library, which stops at the right places.
  *   in_the_middle signal    in a sample: the dump is made at its end
+ *   in_the_middle free      a free and a realloc in a dump, with its lock held: the records stay and are closed as missed frees when the
+ *                           addresses come again
  *   in_the_middle fork      in a dump, with its lock held: the child gives it up, may go on as it likes, and dumps itself
  *   in_the_middle exit      the same, and the child calls exit() there; ages are asked for, whose books may be half changed: no dump */
 #include <errno.h>
@@ -39,6 +41,43 @@ static int signal_in_sample(void) {
   return dumps() == before + 1 ? 0 : 2;
 }
 
+static uint64_t missed_frees(void) {
+  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  return heapprof_stats(&stats) == 0 ? stats.missed_frees : UINT64_MAX;
+}
+static uint64_t live_objects(void) {
+  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  return heapprof_stats(&stats) == 0 ? stats.inuse_objects_estimate : UINT64_MAX;
+}
+
+enum { FREED_BYTES = 200, MOVED_BYTES = 300 };
+static void *volatile freed, *volatile moved;
+
+static void free_in_dump(void) {
+  heapprof_test_pause_dump(NULL);
+  free(freed);
+  moved = realloc(moved, 100000);
+}
+
+static int frees_in_dump(void) {
+  freed = malloc(FREED_BYTES);
+  moved = malloc(MOVED_BYTES);
+  void *volatile old = moved, *volatile behind = malloc(MOVED_BYTES); /* so that it cannot grow where it is */
+  memset(moved, 'm', MOVED_BYTES);
+  uint64_t missed = missed_frees(), live = live_objects();
+  heapprof_test_pause_dump(free_in_dump);
+  if (heapprof_dump(NULL) != 0) return 10;
+  if (moved == NULL || moved == old || *(char *)moved != 'm' || missed_frees() != missed || live_objects() != live)
+    return 11;
+  void *volatile again[2] = {malloc(FREED_BYTES), malloc(MOVED_BYTES)};
+  if (again[0] != freed || again[1] != old) return 12; /* glibc gives the block just freed */
+  if (missed_frees() != missed + 2 || live_objects() != live) return 13;
+  free(again[0]);
+  free(again[1]);
+  free(behind);
+  return live_objects() == live - 3 ? 0 : 14;
+}
+
 static void in_dump(void) {
   heapprof_test_pause_dump(NULL);
   if (heapprof_dump(NULL) != -EBUSY || heapprof_reset() != -EBUSY) _exit(3);
@@ -68,5 +107,6 @@ static int fork_in_dump(void) {
 
 int main(int argc, char **argv) {
   what = argc > 1 ? argv[1] : "";
-  return strcmp(what, "signal") == 0 ? signal_in_sample() : fork_in_dump();
+  if (strcmp(what, "signal") == 0) return signal_in_sample();
+  return strcmp(what, "free") == 0 ? frees_in_dump() : fork_in_dump();
 }
