@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the command says to bad usage, bad settings and unusual places: one line why, and its status.
+
+usage: test_usage.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY
+
+Each test_* function is one claim.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from claims import expect, fresh_folder, run_all
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "web"))
+from profile_maker import Maker  # noqa: E402
+
+HEAPPROF, LIBRARY, WORK = (os.path.abspath(path) for path in sys.argv[1:4])
+STACK = [("main", "/bin/app"), ("leak", "/bin/app")]
+
+
+def heapprof(*arguments, command=HEAPPROF, **variables):
+    return subprocess.run([command, *arguments], capture_output=True, text=True, timeout=120, cwd=WORK, env=dict(os.environ, **variables))
+
+
+def refuses(status, words, *arguments, **options):
+    result = heapprof(*arguments, **options)
+    expect(result.returncode == status, arguments, "ended with", result.returncode, result.stderr)
+    expect(len(result.stderr.splitlines()) == 1 and words in result.stderr and not result.stdout, arguments, "said", result.stderr)
+
+
+def profile(name, blocks):
+    now = 1_790_000_000_000_000_000
+    maker = Maker(period=1, time_nanos=now, duration_nanos=1000, comments=["heapprof.version 0.1.0"])
+    maker.add(STACK, [2 * blocks, 2000 * blocks, blocks, 1000 * blocks])
+    maker.write(os.path.join(WORK, name))
+    return name
+
+
+def test_version_is_one_line():
+    result = heapprof("--version")
+    expect(result.returncode == 0 and re.fullmatch(r"heapprof \d+\.\d+\.\d+\n", result.stdout), result)
+
+
+def test_bad_usage_ends_with_2_and_one_line():
+    for words, arguments in (("standard input can be one of the two only", ("diff", "-", "-")),
+                             ("-t x is no number of seconds", ("dump", "-t", "x", "1")),
+                             ("-t x is no number of seconds", ("serve", "-t", "x", "1")),
+                             ("--trend needs at least 3 profiles", ("view", "--trend", "one.pb.gz"))):
+        refuses(2, words, *arguments)
+
+
+def test_the_limit_of_what_is_read():
+    name = profile("limit.pb.gz", 5)
+    for bad in ("x", "0", "1t", "-1", "99999999999999999999"):
+        refuses(2, "HEAPPROF_READ_LIMIT=%s is no size" % bad, "top", name, HEAPPROF_READ_LIMIT=bad)
+    refuses(1, "limit.pb.gz: takes more than 10.0KiB of memory (HEAPPROF_READ_LIMIT raises the limit)", "top", name, HEAPPROF_READ_LIMIT="10k")
+    refuses(1, "limit.pb.gz: more than 16B of profile (HEAPPROF_READ_LIMIT raises the limit)", "top", name, HEAPPROF_READ_LIMIT="16")
+    for enough in ("1m", "1M", "1000k", "1g"):
+        expect(heapprof("top", name, HEAPPROF_READ_LIMIT=enough).returncode == 0, enough)
+
+
+def test_a_difference_in_json_has_both_names_and_totals():
+    result = heapprof("diff", "--json", profile("old.pb.gz", 5), profile("new.pb.gz", 8))
+    expect(result.returncode == 0, result)
+    report = json.loads(result.stdout)
+    found = [report[key] for key in ("old", "new", "old_total", "new_total")]
+    expect(found == ["old.pb.gz", "new.pb.gz", 5000, 8000], found)
+
+
+def test_a_library_whose_path_the_loader_would_cut_is_refused():
+    for name in ("a b", "a:b"):
+        folder = fresh_folder(os.path.join(WORK, name))
+        shutil.copy(LIBRARY, folder)
+        refuses(1, "cannot be preloaded: the loader takes spaces and colons", "run", "--library=%s/libheapprof.so" % folder, "--", "true")
+
+
+def test_the_library_is_found_beside_the_command_or_said_to_be_missing():
+    folder = fresh_folder(os.path.join(WORK, "alone"))
+    alone = shutil.copy(HEAPPROF, folder)
+    refuses(1, "libheapprof.so is neither beside the command (%s, ../lib) nor in " % folder, "run", "--", "true", command=alone)
+    shutil.copy(LIBRARY, folder)
+    expect(heapprof("run", "--", "true", command=alone).returncode == 0)
+    refuses(1, "nowhere.so: No such file or directory", "run", "--library=nowhere.so", "--", "true")
+
+
+if __name__ == "__main__":
+    fresh_folder(WORK)
+    sys.exit(run_all(globals(), sys.argv[4] if len(sys.argv) > 4 else ""))
