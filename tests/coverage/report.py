@@ -10,6 +10,7 @@ A branch is a condition that can go two ways, each way counted. Needs llvm-cov a
 """
 import argparse
 import collections
+import hashlib
 import json
 import os
 import re
@@ -30,6 +31,8 @@ def tool(build, name):
 
 
 def images(build):
+    """Each program and library with counters, once: tests leave copies."""
+    seen = set()
     for folder, folders, names in os.walk(build):
         folders[:] = [f for f in folders if f != 'CMakeFiles']
         for name in names:
@@ -37,22 +40,27 @@ def images(build):
             if name.endswith(('.o', '.a')) or os.path.islink(path) or not os.access(path, os.X_OK):
                 continue
             with open(path, 'rb') as file:
-                if file.read(4) == b'\x7fELF' and b'__llvm_covmap' in file.read():
-                    yield path
+                content = file.read()
+            digest = hashlib.sha256(content).digest()
+            if content.startswith(b'\x7fELF') and b'__llvm_covmap' in content and digest not in seen:
+                seen.add(digest)
+                yield path
 
 
 def export(build, image, folder):
     """The lcov text and the JSON of one image."""
-    raw, merged = os.path.join(folder, 'raw'), os.path.join(folder, 'merged')
+    raw, merged, link = (os.path.join(folder, name) for name in ('raw', 'merged', 'image'))
     environment = {'COVERAGE_WRITE': raw}
+    os.symlink(os.path.abspath(image), link)  # the loader cuts LD_PRELOAD at spaces and colons
     is_library = '.so' in os.path.basename(image)
     if is_library:
-        environment['LD_PRELOAD'] = image
-    subprocess.run(['/bin/true'] if is_library else [image], env=environment, check=True)
+        environment['LD_PRELOAD'] = link
+    subprocess.run(['/bin/true'] if is_library else [link], env=environment, check=True)
     subprocess.run([tool(build, 'llvm-profdata'), 'merge', '-o', merged, raw], check=True)
     command = [tool(build, 'llvm-cov'), 'export', image, '-instr-profile=' + merged, '--skip-functions']
     run = [subprocess.run(command + ['-format=' + form], check=True, capture_output=True, text=True).stdout for form in ('lcov', 'text')]
     os.unlink(raw)
+    os.unlink(link)
     return run[0], json.loads(run[1])
 
 
