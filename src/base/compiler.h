@@ -9,6 +9,7 @@
 
 #define HP_EXPORT __attribute__((visibility("default")))
 #define HP_COLD __attribute__((cold, noinline))
+#define HP_HOT_CODE __attribute__((aligned(64))) /* the whole test in one line of the code cache */
 #define HP_NOINLINE __attribute__((noinline))
 #define HP_TLS __attribute__((tls_model("initial-exec")))
 #define HP_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))

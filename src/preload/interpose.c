@@ -11,12 +11,12 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* the prototypes are libc's, and some are newer than it */
 
-HP_EXPORT void *malloc(size_t size) {
+HP_EXPORT HP_HOT_CODE void *malloc(size_t size) {
   if (HP_LIKELY(hp_sampler_fits(size))) return hp_hot.malloc(size);
   return hp_sampled_malloc(size);
 }
 
-HP_EXPORT void free(void *ptr) {
+HP_EXPORT HP_HOT_CODE void free(void *ptr) {
   if (HP_LIKELY(!hp_filter_may_hold(ptr))) {
     hp_hot.real_free(ptr);
     return;
@@ -24,7 +24,7 @@ HP_EXPORT void free(void *ptr) {
   hp_sampled_free(ptr);
 }
 
-HP_EXPORT void *calloc(size_t n, size_t size) {
+HP_EXPORT HP_HOT_CODE void *calloc(size_t n, size_t size) {
   size_t bytes;
   if (HP_LIKELY(!__builtin_mul_overflow(n, size, &bytes)) && HP_LIKELY(hp_sampler_passes(bytes))) {
     return hp_hot.real_calloc(n, size);
@@ -32,7 +32,7 @@ HP_EXPORT void *calloc(size_t n, size_t size) {
   return hp_sampled_calloc(n, size);
 }
 
-HP_EXPORT void *realloc(void *ptr, size_t size) {
+HP_EXPORT HP_HOT_CODE void *realloc(void *ptr, size_t size) {
   if (HP_LIKELY(!hp_filter_may_hold(ptr)) && HP_LIKELY(hp_sampler_passes(size))) return hp_hot.real_realloc(ptr, size);
   return hp_sampled_realloc(ptr, size);
 }

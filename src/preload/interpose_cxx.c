@@ -118,7 +118,7 @@ static void note_forwarder(const void *function) {
     if (route == ROUTE_FORWARD || hp_sampler_passes(size)) return next_##id(size args);       \
     return sampled_##id(size args);                                                           \
   }                                                                                           \
-  HP_EXPORT void *symbol(size_t size params) {                                                \
+  HP_EXPORT HP_HOT_CODE void *symbol(size_t size params) {                                    \
     enum route route = hp_load_acquire(&route_##id);                                          \
     if (HP_LIKELY(route == ROUTE_FORWARD)) {                                                  \
       hp_thread.new_size = size;                                                              \
@@ -166,7 +166,7 @@ DEFINE_NEW(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t, COMMA_
     hp_store_release(&next_##id, found);                                                  \
     found(ptr args);                                                                      \
   }                                                                                       \
-  HP_EXPORT void symbol(void *ptr params) {                                               \
+  HP_EXPORT HP_HOT_CODE void symbol(void *ptr params) {                                   \
     if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);                     \
     void (*next)(void *params) = hp_load_acquire(&next_##id);                             \
     if (HP_LIKELY(next != NULL)) {                                                        \

@@ -193,7 +193,7 @@ HP_NOINLINE void *hp_sampled_malloc(size_t size) {
 }
 
 /* The hot test has let this one pass without a look at the rate's epoch. */
-static void *malloc_if_current(size_t size) {
+HP_HOT_CODE static void *malloc_if_current(size_t size) {
   if (HP_LIKELY(hp_sampler_is_current())) return hp_hot.real_malloc(size);
   return hp_sampled_malloc(size);
 }
