@@ -5,10 +5,10 @@
 
 #include "allocator_stats.h"
 #include "books.h"
+#include "budget.h"
 #include "compiler.h"
 #include "dump.h"
 #include "fork.h"
-#include "heap.h"
 #include "heapprof.h"
 #include "helper.h"
 #include "live_table.h"

@@ -3,9 +3,9 @@
 #include "comments.h"
 
 #include "allocator_stats.h"
+#include "budget.h"
 #include "dump.h"
 #include "format.h"
-#include "heap.h"
 #include "live_table.h"
 #include "mathfn.h"
 #include "process.h"

@@ -6,6 +6,7 @@
 
 #include "books.h"
 #include "dump.h"
+#include "fork_mark.h"
 #include "heap.h"
 #include "helper.h"
 #include "labels.h"

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "allocator_stats.h"
+#include "budget.h"
 #include "fork.h"
 #include "format.h"
-#include "heap.h"
 #include "helper.h"
 #include "hot.h"
 #include "log.h"

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "budget.h"
 #include "dump.h"
 #include "heap.h"
 #include "heapprof_testing.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "heap.h"
+#include "budget.h"
 #include "log.h"
 #include "mathfn.h"
 #include "process.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "heap.h"
+#include "budget.h"
 #include "sys.h"
 
 enum { ARENA_ALIGN = 16, ARENA_CHUNK_BYTES = 256 * 1024, ARENA_PAGE = 4096 };

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "heap.h"
+#include "budget.h"
 #include "sys.h"
 
 enum {

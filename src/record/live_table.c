@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "budget.h"
 #include "heap.h"
 #include "hot.h"
 #include "live_filter.h"

@@ -21,7 +21,7 @@ struct hp_stack_range {
   uintptr_t hi;
 };
 
-enum hp_stack_kind { HP_STACK_UNKNOWN = 0, HP_STACK_PTHREAD, HP_STACK_MAIN };
+enum hp_stack_bounds_kind { HP_STACK_UNKNOWN = 0, HP_STACK_PTHREAD, HP_STACK_MAIN };
 
 struct hp_stack_own {
   struct hp_stack_range range; /* from any live sp inside up to hi all is mapped */

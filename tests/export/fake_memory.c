@@ -3,6 +3,7 @@
 #include "fake_memory.h"
 
 #include "arena.h"
+#include "budget.h"
 
 static size_t used_bytes;
 static unsigned fail_at;

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "arena.h"
-#include "heap.h"
+#include "budget.h"
 #include "unit_test.h"
 
 static void pieces_are_zero_aligned_and_apart(void **state) {

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "books.h"
-#include "heap.h"
+#include "budget.h"
 #include "hot.h"
 #include "modules.h"
 #include "recorder.h"

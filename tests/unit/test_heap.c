@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "budget.h"
 #include "heap.h"
 #include "unit_test.h"
 

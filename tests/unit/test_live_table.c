@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap.h"
+#include "budget.h"
 #include "hot.h"
 #include "live_table.h"
 #include "rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_recorder.c - both tables in step; losses; weights in fixed point. */
-#include "heap.h"
+#include "budget.h"
 #include "hot.h"
 #include "recorder.h"
 #include "unit_test.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
 #include "hot.h"
-#include "heap.h"
 #include "stack_table.h"
 #include "unit_test.h"
 
