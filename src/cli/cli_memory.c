@@ -41,6 +41,12 @@ char *hp_strdup(const char *text) {
   return copy;
 }
 
+uint32_t *hp_alloc_none(size_t count) {
+  uint32_t *array = hp_alloc(count * sizeof *array);
+  memset(array, 0xff, count * sizeof *array);
+  return array;
+}
+
 char *hp_format(const char *format, ...) {
   char *text = NULL;
   va_list arguments;

@@ -7,12 +7,16 @@
 #define HP_CLI_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* malloc, calloc, realloc, strdup. A size of 0 gives a pointer that may be freed. */
 void *hp_alloc(size_t size_bytes);
 void *hp_alloc_zeroed(size_t count, size_t size_bytes);
 void *hp_realloc(void *old, size_t count, size_t size_bytes);
 char *hp_strdup(const char *text);
+
+/* `count` indices, each HP_NONE (UINT32_MAX). */
+uint32_t *hp_alloc_none(size_t count);
 
 /* asprintf: a string the caller frees. */
 char *hp_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -10,21 +10,13 @@
 #include <string.h>
 
 #include "cli_memory.h"
+#include "index_table.h"
 #include "profile_reader.h"
-
-/* Open addressing: the upper half of the hash stands in for most comparisons and spares rehashing. At most half full. */
-struct table {
-  struct slot {
-    uint32_t hash;
-    uint32_t index_plus_one; /* 0: empty */
-  } * slots;
-  size_t slot_count, used;
-};
 
 struct hp_merge {
   struct hp_profile *sum;
   size_t profile_count;
-  struct table mappings, locations, stacks;
+  struct hp_index_table mappings, locations, stacks;
   uint64_t seed;
 };
 
@@ -44,46 +36,11 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
   return hash ^ hash >> 32;
 }
 
-static void table_grow(struct table *table) {
-  struct table old = *table;
-  table->slot_count = old.slot_count == 0 ? 256 : old.slot_count * 2;
-  table->slots = hp_alloc_zeroed(table->slot_count, sizeof *table->slots);
-  for (size_t i = 0; i < old.slot_count; i++) {
-    if (old.slots[i].index_plus_one == 0) continue;
-    size_t slot = old.slots[i].hash & (table->slot_count - 1);
-    while (table->slots[slot].index_plus_one != 0) slot = (slot + 1) & (table->slot_count - 1);
-    table->slots[slot] = old.slots[i];
-  }
-  free(old.slots);
-}
-
-typedef bool equal_fn(const struct hp_merge *merge, uint32_t index, const void *key);
-
-/* The entry equal to key, or HP_NONE; then `new_index` has been entered in its place. */
-static uint32_t table_find_or_add(struct hp_merge *merge, struct table *table, uint64_t hash, equal_fn *equal,
-                                  const void *key, size_t new_index) {
-  if ((table->used + 1) * 2 > table->slot_count) table_grow(table);
-  uint32_t short_hash = (uint32_t)(hash >> 32 ^ hash);
-  size_t slot = short_hash & (table->slot_count - 1);
-  for (; table->slots[slot].index_plus_one != 0; slot = (slot + 1) & (table->slot_count - 1))
-    if (table->slots[slot].hash == short_hash && equal(merge, table->slots[slot].index_plus_one - 1, key))
-      return table->slots[slot].index_plus_one - 1;
-  table->slots[slot] = (struct slot){short_hash, (uint32_t)new_index + 1};
-  table->used++;
-  return HP_NONE;
-}
-
 struct hp_merge *hp_merge_new(void) {
   struct hp_merge *merge = hp_alloc_zeroed(1, sizeof *merge);
   merge->sum = hp_profile_new();
   merge->seed = (uintptr_t)merge->sum * 0x9e3779b97f4a7c15u; /* differs from run to run */
   return merge;
-}
-
-static uint32_t *none_array(size_t count) {
-  uint32_t *array = hp_alloc(count * sizeof *array);
-  memset(array, 0xff, count * sizeof *array);
-  return array;
 }
 
 static uint32_t map_string(struct hp_merge *merge, struct incoming *in, uint32_t string) {
@@ -101,7 +58,8 @@ static uint32_t map_function(struct hp_merge *merge, struct incoming *in, uint32
   return *mapped = hp_profile_intern_function(merge->sum, &to);
 }
 
-static bool mapping_equal(const struct hp_merge *merge, uint32_t index, const void *key) {
+static bool mapping_equal(const void *context, uint32_t index, const void *key) {
+  const struct hp_merge *merge = context;
   const struct hp_mapping *known = &merge->sum->mappings[index], *wanted = key;
   if (known->offset != wanted->offset || known->build_id != wanted->build_id) return false;
   return known->build_id != 0 ||
@@ -115,8 +73,9 @@ static uint32_t map_mapping(struct hp_merge *merge, struct incoming *in, uint32_
   to.file = map_string(merge, in, to.file);
   to.build_id = map_string(merge, in, to.build_id);
   uint64_t hash = mix(mix(merge->seed, to.offset), to.build_id != 0 ? to.build_id : (uint64_t)to.file << 32);
-  *mapped = table_find_or_add(merge, &merge->mappings, hash, mapping_equal, &to, merge->sum->mapping_count);
-  if (*mapped == HP_NONE) return *mapped = hp_profile_append_mapping(merge->sum, &to);
+  size_t next = merge->sum->mapping_count;
+  *mapped = hp_index_table_find_or_add(&merge->mappings, hash, mapping_equal, merge, &to, next);
+  if (*mapped == next) return hp_profile_append_mapping(merge->sum, &to);
   struct hp_mapping *known = &merge->sum->mappings[*mapped];
   known->has_functions &= to.has_functions;
   known->has_filenames &= to.has_filenames;
@@ -131,7 +90,8 @@ struct location_key {
   const struct hp_line *lines;
 };
 
-static bool location_equal(const struct hp_merge *merge, uint32_t index, const void *key) {
+static bool location_equal(const void *context, uint32_t index, const void *key) {
+  const struct hp_merge *merge = context;
   const struct hp_location *known = &merge->sum->locations[index];
   const struct location_key *wanted = key;
   if (known->address != wanted->location.address || known->mapping != wanted->location.mapping ||
@@ -161,11 +121,12 @@ static uint32_t map_location(struct hp_merge *merge, struct incoming *in, uint32
     hash = mix(mix(hash, lines[l].function), (uint64_t)lines[l].line);
   }
   key.lines = lines;
-  *mapped = table_find_or_add(merge, &merge->locations, hash, location_equal, &key, merge->sum->location_count);
-  if (*mapped == HP_NONE) {
+  size_t next = merge->sum->location_count;
+  *mapped = hp_index_table_find_or_add(&merge->locations, hash, location_equal, merge, &key, next);
+  if (*mapped == next) {
     key.location.first_line = (uint32_t)merge->sum->line_count;
     for (uint32_t l = 0; l < key.location.line_count; l++) hp_profile_append_line(merge->sum, &lines[l]);
-    *mapped = hp_profile_append_location(merge->sum, &key.location);
+    hp_profile_append_location(merge->sum, &key.location);
   }
   free(lines);
   return *mapped;
@@ -181,7 +142,8 @@ static bool label_equal(const struct hp_label *a, const struct hp_label *b) {
   return a->key == b->key && a->str == b->str && a->unit == b->unit && a->num == b->num;
 }
 
-static bool stack_equal(const struct hp_merge *merge, uint32_t index, const void *key) {
+static bool stack_equal(const void *context, uint32_t index, const void *key) {
+  const struct hp_merge *merge = context;
   const struct hp_sample *known = &merge->sum->samples[index];
   const struct stack_key *wanted = key;
   if (known->location_count != wanted->location_count || known->label_count != wanted->label_count) return false;
@@ -224,10 +186,11 @@ static void add_sample(struct hp_merge *merge, struct incoming *in, size_t index
   const struct hp_sample *sample = &in->profile->samples[index];
   struct stack_key key;
   uint64_t hash = translate_stack(merge, in, sample, &key);
-  uint32_t found = table_find_or_add(merge, &merge->stacks, hash, stack_equal, &key, sum->sample_count);
-  if (found == HP_NONE) {
+  size_t next = sum->sample_count;
+  uint32_t found = hp_index_table_find_or_add(&merge->stacks, hash, stack_equal, merge, &key, next);
+  if (found == next) {
     memset(in->values, 0, sum->type_count * sizeof *in->values);
-    found = hp_profile_append_sample(sum, in->stack, sample->location_count, in->values);
+    hp_profile_append_sample(sum, in->stack, sample->location_count, in->values);
     for (uint32_t i = 0; i < sample->label_count; i++) hp_profile_append_label(sum, &in->labels[i]);
   }
   for (size_t t = 0; t < sum->type_count; t++) {
@@ -295,15 +258,15 @@ static void take_times(struct hp_profile *sum, const struct hp_profile *profile)
 int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const char *name, int64_t scale,
                  struct hp_error *error) {
   struct incoming in = {.profile = profile};
-  in.strings = none_array(profile->string_count);
-  in.functions = none_array(profile->function_count);
-  in.mappings = none_array(profile->mapping_count);
-  in.locations = none_array(profile->location_count);
+  in.strings = hp_alloc_none(profile->string_count);
+  in.functions = hp_alloc_none(profile->function_count);
+  in.mappings = hp_alloc_none(profile->mapping_count);
+  in.locations = hp_alloc_none(profile->location_count);
   if (merge->profile_count++ == 0)
     take_head(merge, &in);
   else
     intersect_comments(merge, profile);
-  in.types = none_array(merge->sum->type_count);
+  in.types = hp_alloc_none(merge->sum->type_count);
   in.values = hp_alloc_zeroed(merge->sum->type_count, sizeof *in.values);
   int result = match_types(merge, &in, name, error);
   if (result == 0) {
@@ -337,9 +300,9 @@ struct hp_profile *hp_merge_finish(struct hp_merge *merge) {
     kept++;
   }
   sum->sample_count = kept;
-  free(merge->mappings.slots);
-  free(merge->locations.slots);
-  free(merge->stacks.slots);
+  hp_index_table_free(&merge->mappings);
+  hp_index_table_free(&merge->locations);
+  hp_index_table_free(&merge->stacks);
   free(merge);
   return sum;
 }

@@ -17,50 +17,14 @@ struct memory {
   uint32_t *row_of_mapping;  /* not by_line, frames without a name; the last: in no mapping */
 };
 
-static uint32_t *none_array(size_t count) {
-  uint32_t *array = hp_alloc(count * sizeof *array);
-  memset(array, 0xff, count * sizeof *array);
-  return array;
-}
-
-/* Room for so many entries. */
-static void table_grow(struct hp_row_table *table, size_t entries) {
-  struct hp_row_table old = *table;
-  if (table->slot_count == 0) table->slot_count = 256;
-  while (table->slot_count < entries * 2) table->slot_count *= 2;
-  table->slots = hp_alloc_zeroed(table->slot_count, sizeof *table->slots);
-  for (size_t i = 0; i < old.slot_count; i++) {
-    if (old.slots[i].index_plus_one == 0) continue;
-    size_t slot = old.slots[i].hash & (table->slot_count - 1);
-    while (table->slots[slot].index_plus_one != 0) slot = (slot + 1) & (table->slot_count - 1);
-    table->slots[slot] = old.slots[i];
-  }
-  free(old.slots);
-}
-
-typedef bool equal_fn(const struct hp_report_rows *rows, uint32_t index, const void *key);
-
-/* The entry equal to key, else `next`, which has been entered. */
-static uint32_t table_find_or_add(const struct hp_report_rows *rows, struct hp_row_table *table, uint64_t hash,
-                                  equal_fn *equal, const void *key, size_t next) {
-  if ((table->used + 1) * 2 > table->slot_count) table_grow(table, table->used + 1);
-  uint32_t short_hash = (uint32_t)(hash >> 32 ^ hash);
-  size_t slot = short_hash & (table->slot_count - 1);
-  for (; table->slots[slot].index_plus_one != 0; slot = (slot + 1) & (table->slot_count - 1))
-    if (table->slots[slot].hash == short_hash && equal(rows, table->slots[slot].index_plus_one - 1, key))
-      return table->slots[slot].index_plus_one - 1;
-  table->slots[slot] = (struct hp_row_slot){short_hash, (uint32_t)next + 1};
-  table->used++;
-  return (uint32_t)next;
-}
-
-static bool text_equal(const struct hp_report_rows *rows, uint32_t index, const void *key) {
+static bool text_equal(const void *context, uint32_t index, const void *key) {
+  const struct hp_report_rows *rows = context;
   return strcmp(rows->texts[index], key) == 0;
 }
 
 static uint32_t text_of(struct hp_report_rows *rows, const char *text) {
-  uint32_t found =
-      table_find_or_add(rows, &rows->text_table, hp_byte_hash(text, strlen(text)), text_equal, text, rows->text_count);
+  uint64_t hash = hp_byte_hash(text, strlen(text));
+  uint32_t found = hp_index_table_find_or_add(&rows->text_table, hash, text_equal, rows, text, rows->text_count);
   if (found < rows->text_count) return found;
   hp_array_reserve(&rows->texts, &rows->text_capacity, rows->text_count + 1, sizeof *rows->texts);
   rows->texts[rows->text_count++] = text;
@@ -73,13 +37,15 @@ static uint32_t text_of_string(struct hp_report_rows *rows, struct memory *memor
   return *text;
 }
 
-static bool key_equal(const struct hp_report_rows *rows, uint32_t index, const void *key) {
+static bool key_equal(const void *context, uint32_t index, const void *key) {
+  const struct hp_report_rows *rows = context;
   const struct hp_row_key *known = &rows->keys[index], *wanted = key;
   return known->function == wanted->function && known->file == wanted->file && known->line == wanted->line;
 }
 
 static uint32_t row_of_key(struct hp_report_rows *rows, const struct hp_row_key *key) {
-  uint32_t found = table_find_or_add(rows, &rows->key_table, hp_byte_hash(key, sizeof *key), key_equal, key, rows->count);
+  uint64_t hash = hp_byte_hash(key, sizeof *key);
+  uint32_t found = hp_index_table_find_or_add(&rows->key_table, hash, key_equal, rows, key, rows->count);
   if (found < rows->count) return found;
   hp_array_reserve(&rows->keys, &rows->key_capacity, rows->count + 1, sizeof *rows->keys);
   rows->keys[rows->count++] = *key;
@@ -127,11 +93,11 @@ static uint32_t row_of_line(struct hp_report_rows *rows, struct memory *memory, 
 
 void hp_report_rows_find(struct hp_report_rows *rows, const struct hp_profile *profile, bool by_line) {
   *rows = (struct hp_report_rows){.profile = profile, .by_line = by_line};
-  struct memory memory = {.text_of_string = none_array(profile->string_count),
-                          .row_of_function = none_array(profile->function_count),
-                          .row_of_mapping = none_array(profile->mapping_count + 1)};
-  table_grow(&rows->text_table,
-             profile->function_count < profile->string_count ? profile->function_count : profile->string_count);
+  struct memory memory = {.text_of_string = hp_alloc_none(profile->string_count),
+                          .row_of_function = hp_alloc_none(profile->function_count),
+                          .row_of_mapping = hp_alloc_none(profile->mapping_count + 1)};
+  hp_index_table_reserve(&rows->text_table,
+                         profile->function_count < profile->string_count ? profile->function_count : profile->string_count);
   rows->of_line = hp_alloc(profile->line_count * sizeof *rows->of_line);
   rows->of_location = hp_alloc(profile->location_count * sizeof *rows->of_location);
   for (size_t i = 0; i < profile->location_count; i++) {
@@ -160,8 +126,8 @@ void hp_report_rows_free(struct hp_report_rows *rows) {
   free(rows->made);
   free(rows->texts);
   free(rows->keys);
-  free(rows->text_table.slots);
-  free(rows->key_table.slots);
+  hp_index_table_free(&rows->text_table);
+  hp_index_table_free(&rows->key_table);
   free(rows->of_line);
   free(rows->of_location);
   *rows = (struct hp_report_rows){0};

@@ -7,16 +7,9 @@
 #ifndef HP_REPORT_ROWS_H
 #define HP_REPORT_ROWS_H
 
+#include "index_table.h"
 #include "profile_model.h"
 #include "report.h"
-
-/* Open addressing over entries of some array, at most half full. The hash beside the index spares most looks at the entry. */
-struct hp_row_table {
-  struct hp_row_slot {
-    uint32_t hash, index_plus_one; /* 0: empty */
-  } * slots;
-  size_t slot_count, used;
-};
 
 struct hp_report_rows {
   size_t count;
@@ -28,13 +21,13 @@ struct hp_report_rows {
   bool by_line;
   const char **texts; /* each once; not by_line a row is the text of its number */
   size_t text_count, text_capacity;
-  struct hp_row_table text_table;
+  struct hp_index_table text_table;
   struct hp_row_key {
     uint32_t function, file; /* texts */
     int64_t line;
   } * keys; /* by_line: a row each */
   size_t key_capacity;
-  struct hp_row_table key_table;
+  struct hp_index_table key_table;
   char **made; /* texts for frames without a name */
   size_t made_count, made_capacity;
 };
