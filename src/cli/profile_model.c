@@ -276,6 +276,11 @@ uint32_t hp_profile_type_partner(const struct hp_profile *profile, uint32_t type
   return HP_NONE;
 }
 
+uint32_t hp_profile_error_partner(const struct hp_profile *profile, uint32_t type) {
+  if (profile->period < 1 || strcmp(hp_profile_text(profile, profile->period_type.unit), "bytes") != 0) return HP_NONE;
+  return hp_profile_type_partner(profile, type);
+}
+
 size_t hp_profile_memory_bytes(const struct hp_profile *profile) {
   const size_t *capacity = profile->capacity;
   return profile->text->bytes + profile->text->string_capacity * sizeof(char *) +

@@ -147,6 +147,10 @@ uint32_t hp_profile_type_find(const struct hp_profile *profile, const char *name
  * HP_NONE if there is none. */
 uint32_t hp_profile_type_partner(const struct hp_profile *profile, uint32_t type);
 
+/* The same if the period too is known, in bytes: with both columns and it the error of a figure can be worked out (sampling_error.h).
+ * Else HP_NONE. A period of 1 is one: the error is 0. */
+uint32_t hp_profile_error_partner(const struct hp_profile *profile, uint32_t type);
+
 /* The index of `text`, appended if it is not there yet. The bytes are copied. */
 uint32_t hp_profile_intern(struct hp_profile *profile, const char *text);
 

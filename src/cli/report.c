@@ -77,12 +77,6 @@ static void count_edge(struct builder *builder, uint32_t caller, uint32_t callee
   report->edges[index].value = add_saturated(report->edges[index].value, value);
 }
 
-/* The column of the other kind if the two and the period let us say how good a figure is, else HP_NONE. */
-static uint32_t error_partner(const struct hp_profile *profile, uint32_t type) {
-  if (profile->period < 1 || strcmp(hp_profile_text(profile, profile->period_type.unit), "bytes") != 0) return HP_NONE;
-  return hp_profile_type_partner(profile, type);
-}
-
 static struct hp_sampling_variance sample_variance(const struct builder *builder, size_t sample, uint32_t partner) {
   struct hp_sampling_variance variance = {0, 0};
   if (partner == HP_NONE) return variance;
@@ -100,7 +94,7 @@ static struct hp_sampling_variance sample_variance(const struct builder *builder
 static void weigh_stacks(struct builder *builder, const struct hp_filter *filter) {
   const struct hp_profile *profile = builder->profile;
   struct hp_report *report = builder->report;
-  uint32_t partner = error_partner(profile, report->type);
+  uint32_t partner = hp_profile_error_partner(profile, report->type);
   struct hp_sampling_variance total = {0, 0};
   report->has_error = partner != HP_NONE;
   builder->counted = hp_alloc_zeroed(profile->sample_count, sizeof *builder->counted);

@@ -64,16 +64,11 @@ static int collect(struct builder *builder, const struct hp_profile *profile, st
   return 0;
 }
 
-static uint32_t error_partner(const struct hp_profile *profile, uint32_t type) {
-  if (profile->period <= 1 || strcmp(hp_profile_text(profile, profile->period_type.unit), "bytes") != 0) return HP_NONE;
-  return hp_profile_type_partner(profile, type);
-}
-
-/* The variances of each row in one column; false when the file does not allow to know them. */
+/* The variances of each row in one column; false when the file does not allow to know them, or says that all were sampled. */
 static bool find_variances(const struct hp_profile *profile, const struct rows *rows, uint32_t type,
                            struct hp_sampling_variance *out) {
-  uint32_t partner = error_partner(profile, type);
-  if (partner == HP_NONE) return false;
+  uint32_t partner = hp_profile_error_partner(profile, type);
+  if (partner == HP_NONE || profile->period == 1) return false;
   bool of_bytes = strcmp(hp_profile_text(profile, profile->types[type].unit), "bytes") == 0;
   memset(out, 0, rows->count * sizeof *out);
   for (size_t r = 0; r < rows->count; r++) {
