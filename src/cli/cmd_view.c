@@ -12,6 +12,7 @@
 #include "command.h"
 #include "frame_filter.h"
 #include "output_file.h"
+#include "path_clean.h"
 #include "profile_reader.h"
 #include "symbolize.h"
 #include "trend_print.h"
@@ -50,9 +51,9 @@ struct view {
   struct hp_view_input input;
 };
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL && slash[1] != '\0' ? slash + 1 : strcmp(path, "-") == 0 ? "standard input" : path;
+/* What the page calls a file. */
+static const char *shown_name(const char *path) {
+  return strcmp(path, "-") == 0 ? "standard input" : hp_path_base_name(path);
 }
 
 static struct hp_profile *load(const struct view *view, const char *path, struct hp_error *error) {
@@ -103,8 +104,8 @@ static int show(struct view *view, const char *first, const char *last, struct h
   if ((profile = load(view, last, error)) != NULL) {
     view->input.profile = profile;
     view->input.base = base;
-    view->input.name = base_name(last);
-    view->input.base_name = first != NULL ? base_name(first) : NULL;
+    view->input.name = shown_name(last);
+    view->input.base_name = first != NULL ? shown_name(first) : NULL;
     result = write_view(view, error);
   }
   hp_profile_free(profile);

@@ -28,3 +28,8 @@ void hp_path_clean(char *path) {
   }
   *to = '\0';
 }
+
+const char *hp_path_base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}

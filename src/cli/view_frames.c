@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli_memory.h"
+#include "path_clean.h"
 #include "report.h"
 
 void hp_view_frames_init(struct hp_view_frames *frames, bool by_line) {
@@ -35,11 +36,6 @@ static const char *portable_name(const char *name) {
   return name[2 + digits] == ' ' && name[3 + digits] != '\0' ? name + 3 + digits : name;
 }
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 static uint32_t frame_of_row(struct hp_view_frames *frames, const struct hp_report_row *row) {
   const char *function = row->function;
   struct hp_function key = {.name = hp_profile_intern(frames->texts, portable_name(function))};
@@ -61,7 +57,8 @@ static void describe(struct hp_view_frames *frames, const struct hp_profile *pro
                      const struct hp_line *line) {
   struct hp_view_frame *frame = &frames->frames[id];
   if (frame->module == 0 && mapping != HP_NONE)
-    frame->module = hp_profile_intern(frames->texts, base_name(hp_profile_text(profile, profile->mappings[mapping].file)));
+    frame->module =
+        hp_profile_intern(frames->texts, hp_path_base_name(hp_profile_text(profile, profile->mappings[mapping].file)));
   if (frame->file == 0 && line != NULL && line->function != HP_NONE) {
     const struct hp_function *function = &profile->functions[line->function];
     frame->file = hp_profile_intern(frames->texts, hp_profile_text(profile, function->file));
