@@ -21,7 +21,7 @@ void hp_profile_read_limit_set(uint64_t limit_bytes);
  * the file and says what is wrong with it. */
 int hp_profile_read(const char *path, struct hp_profile **out, struct hp_error *error);
 
-/* The same from memory; `name` is for the error's sentence. */
+/* The same from memory; `name` is for the error's sentence. The command has only files: this is for the unit tests and the fuzz targets. */
 int hp_profile_read_memory(const char *name, const void *bytes, size_t length_bytes, struct hp_profile **out,
                            struct hp_error *error);
 

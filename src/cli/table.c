@@ -91,7 +91,8 @@ static void print_callees(FILE *out, const struct hp_table *table, uint32_t row)
   for (size_t i = 0; i < count; i++) print_edge(out, table, edges[i].callee, edges[i].value);
 }
 
-void hp_table_print_rows(FILE *out, const struct hp_table *table) {
+/* The rows alone, with their column titles. */
+static void print_rows(FILE *out, const struct hp_table *table) {
   size_t count = rows_shown(table);
   double sum = 0;
   fprintf(out, "%9s %9s %6s %6s %9s %9s %6s  %s\n", "flat", "", "flat%", "sum%", "cum", "", "cum%",
@@ -132,7 +133,7 @@ void hp_table_print(FILE *out, const struct hp_table *table) {
   print_type(out, table);
   size_t count = rows_shown(table), all = table->report->nonzero_count;
   if (count < all) fprintf(out, "Showing %zu of %zu %s (-n 0: all)\n", count, all, table->by_line ? "lines" : "functions");
-  hp_table_print_rows(out, table);
+  print_rows(out, table);
 }
 
 static void json_edge(struct hp_json *json, const struct hp_table *table, uint32_t other, int64_t value) {

@@ -25,9 +25,6 @@ struct hp_table {
 /* Header and rows as text. */
 void hp_table_print(FILE *out, const struct hp_table *table);
 
-/* The rows alone, with their column titles. */
-void hp_table_print_rows(FILE *out, const struct hp_table *table);
-
 /* One JSON object and a newline. */
 void hp_table_json(FILE *out, const char *command, const struct hp_table *table);
 
