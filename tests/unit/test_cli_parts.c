@@ -16,6 +16,7 @@
 #include "command.h"
 #include "expression.h"
 #include "id_map.h"
+#include "index_table.h"
 #include "jit_names.h"
 #include "name_demangle.h"
 #include "name_shorten.h"
@@ -398,6 +399,42 @@ static void test_expressions_are_bounded_before_they_are_compiled(void **unused)
   expect_expression(longest, NULL);
 }
 
+static bool is_number(const void *numbers, uint32_t index, const void *key) {
+  return ((const uint64_t *)numbers)[index] == *(const uint64_t *)key;
+}
+
+/* As their callers do: append what was not there. */
+static void test_an_index_table_says_which_entry_equals_the_key(void **unused) {
+  (void)unused;
+  enum { NUMBERS = 5000, OF_ONE_HASH = 40 };
+  static uint64_t numbers[NUMBERS];
+  struct hp_index_table table = {0};
+  size_t count = 0;
+  for (int round = 0; round < 2; round++) {
+    for (uint64_t n = 0; n < NUMBERS; n++) {
+      uint64_t hash = n < OF_ONE_HASH ? 7 : n * 0x9E3779B97F4A7C15u;
+      uint32_t at = hp_index_table_find_or_add(&table, hash, is_number, numbers, &n, count);
+      assert_int_equal(at, n);
+      if (at == count) numbers[count++] = n;
+    }
+    assert_int_equal(count, NUMBERS);
+    assert_true(table.used * 2 <= table.slot_count);
+  }
+  hp_index_table_reserve(&table, 100000);
+  uint64_t last = NUMBERS - 1;
+  assert_int_equal(hp_index_table_find_or_add(&table, last * 0x9E3779B97F4A7C15u, is_number, numbers, &last, count), last);
+  hp_index_table_free(&table);
+  assert_int_equal(table.used, 0);
+}
+
+static void test_a_base_name_follows_the_last_slash(void **unused) {
+  (void)unused;
+  assert_string_equal(hp_path_base_name("/usr/lib/libc.so.6"), "libc.so.6");
+  assert_string_equal(hp_path_base_name("libc.so.6"), "libc.so.6");
+  assert_string_equal(hp_path_base_name("folder/"), "folder/");
+  assert_string_equal(hp_path_base_name(""), "");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_get_the_unit_people_read),
@@ -418,6 +455,8 @@ int main(void) {
       cmocka_unit_test(test_a_narrow_terminal_gives_a_name_a_second_line),
       cmocka_unit_test(test_expressions_are_bounded_before_they_are_compiled),
       cmocka_unit_test(test_ids_in_order_and_any_others_are_found_again),
+      cmocka_unit_test(test_an_index_table_says_which_entry_equals_the_key),
+      cmocka_unit_test(test_a_base_name_follows_the_last_slash),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
