@@ -237,6 +237,9 @@ static void *look_when_main_has_left(void *unused) {
 static void the_kernels_figures_are_there_when_the_main_thread_has_left(void **state) {
   (void)state;
   assert_int_equal(look_at_kernel(), 0);
+#if defined(__SANITIZE_THREAD__)
+  return; /* its runtime does not survive the joining of the main thread (a CHECK of its own) */
+#endif
   int status;
   pid_t child = fork();
   if (child == 0) {
