@@ -7,7 +7,7 @@
  * filter      where a table of byte counters begins, an address whose low six bits are also the shift that turns a hashed
  *             address into an index of it: one load gives both, so that no reader sees the one without the other, and
  *             nothing has to be masked away. A zero counter says: no sampled block lives at an address of this hash
- *             (record/live_table.c owns it).
+ *             (record/live_filter.c owns it).
  * rate_epoch  changes with every change of rate; a thread that finds another one draws a new gap (preload/sampler). */
 #ifndef HP_HOT_H
 #define HP_HOT_H

@@ -309,7 +309,8 @@ void hp_live_table_expect(uintptr_t address) {
   /* Unlocked: what is read may be stale, and a prefetch of a wrong address does nothing. */
   struct hp_live_index index = {hp_load_relaxed(&s->index.chunks), hp_load_relaxed(&s->index.chunk_count)};
   __builtin_prefetch(hp_live_index_home(&index, hash), 1);
-  __builtin_prefetch((const void *)(hp_load_relaxed(&hp_hot.filter) + (hash >> (hp_load_relaxed(&hp_hot.filter) & 63))), 1);
+  uintptr_t filter = hp_load_relaxed(&hp_hot.filter);
+  __builtin_prefetch((const uint8_t *)filter + (hash >> (filter & 63)), 1);
 }
 
 static bool is_over_limit(void) { return HP_UNLIKELY(test_limit != 0) && hp_live_table_count() >= test_limit; }

@@ -21,13 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef void *look_up(void *, const char *);
+#include "../support/dlsym_version.h"
 
-#if defined(__aarch64__)
-#define DLSYM_VERSION "GLIBC_2.17"
-#else
-#define DLSYM_VERSION "GLIBC_2.2.5" /* there still, whatever the newest is */
-#endif
+typedef void *look_up(void *, const char *);
 
 static look_up *real;
 static char *early[3], *filler[64];

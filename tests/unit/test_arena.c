@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * test_arena.c - bump memory from mmap. */
 #include <string.h>
-#include <sys/resource.h>
 
 #include "arena.h"
 #include "budget.h"
+#include "forbid_memory.h"
 #include "unit_test.h"
 
 static void pieces_are_zero_aligned_and_apart(void **state) {
@@ -60,12 +60,9 @@ static void the_ceiling_and_overflow_are_refused(void **state) {
 static void without_memory_a_piece_is_refused_and_costs_nothing(void **state) {
   (void)state;
   struct hp_arena arena = {0};
-  struct rlimit before, none;
+  struct rlimit before;
   size_t base = hp_memory_used();
-  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-  none = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
-  assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-  skip_unless_limited(&before);
+  forbid_memory(&before);
   void *piece = hp_arena_alloc(&arena, 100);
   char *copy = hp_arena_copy(&arena, "abc", 3);
   setrlimit(RLIMIT_AS, &before);

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * test_heap.c - the private heap and the one ceiling. */
 #include <string.h>
-#include <sys/resource.h>
 
 #include "budget.h"
+#include "forbid_memory.h"
 #include "heap.h"
 #include "unit_test.h"
 
 /* First of all: the heap has not begun yet. */
 static void a_start_without_memory_is_refused_and_succeeds_later(void **state) {
   (void)state;
-  struct rlimit before, none;
-  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-  none = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
-  assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-  skip_unless_limited(&before);
+  struct rlimit before;
+  forbid_memory(&before);
   void *first[3] = {hp_heap_alloc(100), hp_heap_alloc_aligned_zero(64, 100), hp_heap_alloc(1 << 20)};
   setrlimit(RLIMIT_AS, &before);
   for (int i = 0; i < 3; i++) assert_null(first[i]);
@@ -27,12 +24,9 @@ static void a_start_without_memory_is_refused_and_succeeds_later(void **state) {
 
 static void without_memory_a_block_is_refused_and_costs_nothing(void **state) {
   (void)state;
-  struct rlimit before, none;
+  struct rlimit before;
   size_t base = hp_memory_used();
-  assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-  none = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
-  assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-  skip_unless_limited(&before);
+  forbid_memory(&before);
   void *refused[2] = {hp_heap_alloc(64 << 20), hp_heap_alloc_aligned_zero(4096, 64 << 20)};
   setrlimit(RLIMIT_AS, &before);
   assert_null(refused[0]);
