@@ -28,6 +28,12 @@ void *hp_alloc_zeroed(size_t count, size_t size_bytes) {
   return block;
 }
 
+void *hp_alloc_cleared(size_t count, size_t size_bytes) {
+  void *block = hp_realloc(NULL, count, size_bytes);
+  explicit_bzero(block, count * size_bytes); /* a compiler makes calloc of malloc and memset */
+  return block;
+}
+
 void *hp_realloc(void *old, size_t count, size_t size_bytes) {
   if (count == 0 || size_bytes == 0) count = size_bytes = 1;
   void *block = reallocarray(old, count, size_bytes);

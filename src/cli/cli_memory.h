@@ -15,6 +15,10 @@ void *hp_alloc_zeroed(size_t count, size_t size_bytes);
 void *hp_realloc(void *old, size_t count, size_t size_bytes);
 char *hp_strdup(const char *text);
 
+/* Zeroed like hp_alloc_zeroed, but by writing: for arrays that are read and written all over. A fresh page that is read before it is
+ * written costs two faults, and beside another thread a flush of its translations too. */
+void *hp_alloc_cleared(size_t count, size_t size_bytes);
+
 /* `count` indices, each HP_NONE (UINT32_MAX). */
 uint32_t *hp_alloc_none(size_t count);
 

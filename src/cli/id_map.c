@@ -26,7 +26,7 @@ static void grow(struct hp_id_map *map) {
   size_t old_count = map->slot_count;
   if (old_count == 0 && getrandom(&map->seed, sizeof map->seed, GRND_NONBLOCK) != (ssize_t)sizeof map->seed) map->seed = 1;
   map->slot_count = old_count == 0 ? 64 : old_count * 2;
-  map->slots = hp_alloc_zeroed(map->slot_count, sizeof *map->slots);
+  map->slots = hp_alloc_cleared(map->slot_count, sizeof *map->slots);
   for (size_t i = 0; i < old_count; i++)
     if (old[i].index_plus_one != 0) put(map, old[i].id, old[i].index_plus_one);
   free(old);

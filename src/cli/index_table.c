@@ -14,7 +14,7 @@ void hp_index_table_reserve(struct hp_index_table *table, size_t entries) {
   struct hp_index_table old = *table;
   if (table->slot_count == 0) table->slot_count = SLOTS_FIRST;
   while (table->slot_count < entries * 2) table->slot_count *= 2;
-  table->slots = hp_alloc_zeroed(table->slot_count, sizeof *table->slots);
+  table->slots = hp_alloc_cleared(table->slot_count, sizeof *table->slots);
   for (size_t i = 0; i < old.slot_count; i++) {
     if (old.slots[i].index_plus_one == 0) continue;
     size_t slot = old.slots[i].hash & (table->slot_count - 1);

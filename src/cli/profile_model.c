@@ -210,7 +210,7 @@ static struct index_table *table_ready(struct hp_profile *profile, bool is_funct
     size_t slots = 64;
     while (slots < count * 4) slots *= 2;
     free(table->slots);
-    table->slots = hp_alloc_zeroed(slots, sizeof *table->slots);
+    table->slots = hp_alloc_cleared(slots, sizeof *table->slots);
     table->slot_count = slots;
     table->used = table->known = 0;
   }
