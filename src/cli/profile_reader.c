@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * profile_reader.c - see profile_reader.h.
  *
- * A Profile message is a run of fields, so any run of whole fields is a Profile message by itself. The reader cuts the stream
- * between fields (that takes a varint and nothing else), gives each run of up to RUN_BYTES to protobuf-c with an arena behind it,
- * and moves what comes out into the model. Fields come in any order, so ids and string indices are kept as they are until the
- * end and then resolved; every reference is checked there.
+ * profile_runs.c cuts the stream between fields; each run goes to protobuf-c with an arena behind it, and what comes out is moved into
+ * the model. Fields come in any order, so ids and string indices are kept as they are until the end and then resolved; every
+ * reference is checked there.
  *
- * Bounds: a field RECORD_BYTES_MAX, everything the limit of profile_reader.h. Counts are never trusted, only bytes that came.
+ * Bounds: the limit of profile_reader.h. Counts are never trusted, only bytes that came.
  */
 #include "profile_reader.h"
 
@@ -15,30 +14,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "byte_source.h"
 #include "cli_memory.h"
 #include "id_map.h"
 #include "profile.pb-c.h"
+#include "profile_runs.h"
 #include "units.h"
 
-enum { RUN_BYTES = 128 * 1024, RECORD_BYTES_MAX = 16 << 20 };
+/* What makes up for the start of a thread. */
+#define AHEAD_BYTES ((uint64_t)256 * 1024)
 
-static uint64_t limit_bytes = HP_READ_LIMIT_BYTES;
+static uint64_t limit_bytes = HP_READ_LIMIT_BYTES, ahead_bytes = AHEAD_BYTES;
 
 void hp_profile_read_limit_set(uint64_t new_limit_bytes) {
   limit_bytes = new_limit_bytes != 0 ? new_limit_bytes : HP_READ_LIMIT_BYTES;
 }
 
-/* protobuf-c frees piece by piece what the next run can simply overwrite. */
-struct run_arena {
-  struct run_block {
-    struct run_block *next;
-    size_t used, size;
-    max_align_t data[];
-  } * block;
-};
+void hp_profile_read_ahead_set(uint64_t input_bytes) { ahead_bytes = input_bytes != 0 ? input_bytes : AHEAD_BYTES; }
 
 /* A growing array of ids: of 32 bits as long as none needs more, which is nearly always; these lists are the most there is to hold. */
 struct id_list {
@@ -51,8 +46,6 @@ struct reader {
   const char *name;
   struct hp_error *error;
   struct hp_profile *profile;
-  struct run_arena arena;
-  ProtobufCAllocator allocator;
   /* As the file has them, parallel to the model's arrays. */
   struct id_list stacks;            /* location ids */
   struct id_list location_mappings; /* mapping ids */
@@ -64,43 +57,6 @@ struct reader {
   size_t comments_count, comments_capacity;
   bool has_strings;
 };
-
-static void *run_alloc(void *context, size_t size) {
-  struct run_arena *arena = context;
-  size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
-  struct run_block *block = arena->block;
-  if (block == NULL || block->size - block->used < size) {
-    size_t room = size > 4 * RUN_BYTES ? size : 4 * RUN_BYTES;
-    block = malloc(sizeof *block + room);
-    if (block == NULL) return NULL;
-    *block = (struct run_block){arena->block, 0, room};
-    arena->block = block;
-  }
-  void *result = (char *)block->data + block->used;
-  block->used += size;
-  return result;
-}
-
-static void run_free(void *context, void *pointer) {
-  (void)context;
-  (void)pointer;
-}
-
-/* Empties the arena; keeps its last block unless all is to go. */
-static void run_reset(struct run_arena *arena, bool all) {
-  struct run_block *block = arena->block;
-  struct run_block *kept = !all && block != NULL && block->size <= 4 * RUN_BYTES ? block : NULL;
-  while (block != NULL) {
-    struct run_block *next = block->next;
-    if (block != kept) free(block);
-    block = next;
-  }
-  if (kept != NULL) {
-    kept->next = NULL;
-    kept->used = 0;
-  }
-  arena->block = kept;
-}
 
 static void id_list_widen(struct id_list *list) {
   list->wide = hp_realloc(NULL, list->capacity, sizeof *list->wide);
@@ -140,7 +96,7 @@ static void id_list_free(struct id_list *list) {
 }
 
 static int fail_malformed(struct reader *reader, const char *what) {
-  return hp_error_set(reader->error, "%s: not a pprof profile: %s", reader->name, what);
+  return hp_profile_malformed(reader->name, what, reader->error);
 }
 
 /* A string index as the file has it; whether there is such a string is checked at the end. */
@@ -264,10 +220,7 @@ static int check_memory(struct reader *reader) {
 }
 
 /* Whole fields, as a Profile. */
-static int take_run(struct reader *reader, const uint8_t *bytes, size_t length) {
-  run_reset(&reader->arena, false);
-  Perftools__Profiles__Profile *run = perftools__profiles__profile__unpack(&reader->allocator, length, bytes);
-  if (run == NULL) return fail_malformed(reader, "malformed protobuf");
+static int take_run(struct reader *reader, const Perftools__Profiles__Profile *run) {
   take_scalars(reader, run);
   if (take_strings(reader, run) != 0 || take_mappings(reader, run) != 0 || take_functions(reader, run) != 0 ||
       take_locations(reader, run) != 0 || take_samples(reader, run) != 0)
@@ -275,90 +228,13 @@ static int take_run(struct reader *reader, const uint8_t *bytes, size_t length) 
   return check_memory(reader);
 }
 
-/* Bytes of the varint at `at`, its value in *value; 0: not all there yet; SIZE_MAX: no varint. */
-static size_t varint(const uint8_t *at, size_t left, uint64_t *value) {
-  *value = 0;
-  for (size_t i = 0; i < 10; i++) {
-    if (i == left) return 0;
-    *value |= (uint64_t)(at[i] & 0x7f) << (7 * i);
-    if (at[i] < 0x80) return i + 1;
-  }
-  return SIZE_MAX;
-}
-
-/* Bytes of the field at `at`: 0: not all there yet; SIZE_MAX: no field. Lengths may be beyond `left`. */
-static size_t field_length(const uint8_t *at, size_t left) {
-  uint64_t tag, payload;
-  size_t head = varint(at, left, &tag);
-  if (head == 0 || head == SIZE_MAX) return head;
-  if (tag >> 3 == 0 || tag > UINT32_MAX) return SIZE_MAX;
-  size_t more;
-  switch (tag & 7) {
-    case 0: more = varint(at + head, left - head, &payload); return more == 0 || more == SIZE_MAX ? more : head + more;
-    case 1: return head + 8;
-    case 2:
-      more = varint(at + head, left - head, &payload);
-      if (more == 0 || more == SIZE_MAX) return more;
-      return payload > RECORD_BYTES_MAX ? SIZE_MAX : head + more + (size_t)payload;
-    case 5: return head + 4;
-    default: return SIZE_MAX;
-  }
-}
-
-/* Takes the whole fields at the start of the bytes; *used: how many bytes that was, *wanted: what the first one that is not all
- * there needs (0: unknown). */
-static int take_whole_fields(struct reader *reader, const uint8_t *bytes, size_t length, size_t *used, size_t *wanted) {
-  size_t at = 0;
-  *wanted = 0;
-  while (at < length) {
-    size_t field = field_length(bytes + at, length - at);
-    if (field == SIZE_MAX) return fail_malformed(reader, "malformed protobuf");
-    if (field == 0 || field > length - at) {
-      *wanted = field;
-      break;
-    }
-    at += field;
-  }
-  *used = at;
-  return at != 0 ? take_run(reader, bytes, at) : 0;
-}
-
-/* What people have lying about besides: the text that jemalloc, gperftools and Go's ?debug=1 write. */
-static bool is_text_profile(const uint8_t *bytes, size_t length) {
-  static const char *const beginnings[] = {"heap_v2/", "heap profile:", "--- "};
-  for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-    size_t needed = strlen(beginnings[i]);
-    if (length >= needed && memcmp(bytes, beginnings[i], needed) == 0) return true;
-  }
-  return false;
-}
-
-static int read_fields(struct reader *reader, struct hp_byte_source *source) {
-  size_t room = 0, held = 0;
-  uint8_t *buffer = NULL;
-  hp_array_reserve(&buffer, &room, RUN_BYTES, 1);
-  int result = -1;
-  for (;;) {
-    size_t got;
-    if (hp_byte_source_read(source, buffer + held, room - held, &got, reader->error) != 0) break;
-    held += got;
-    if (got != 0 && held < room && held < RUN_BYTES) continue; /* full runs only: fewer calls */
-    size_t used = 0, wanted;
-    if (source->produced_bytes == held && is_text_profile(buffer, held)) {
-      fail_malformed(reader, "it is the text form, of jemalloc or gperftools; pprof -proto PROGRAM FILE converts it");
-      break;
-    }
-    if (take_whole_fields(reader, buffer, held, &used, &wanted) != 0) break;
-    memmove(buffer, buffer + used, held - used);
-    held -= used;
-    if (got == 0) {
-      result = held == 0 ? 0 : fail_malformed(reader, "it ends in the middle of a field");
-      break;
-    }
-    if (held == room) hp_array_reserve(&buffer, &room, room + 1, 1); /* grows with the bytes that came, not with the claim */
-  }
-  if (result == 0 && source->produced_bytes == 0) result = fail_malformed(reader, "it is empty");
-  free(buffer);
+static int read_runs(struct reader *reader, struct hp_byte_source *source, uint64_t input_bytes) {
+  struct hp_profile_runs *runs = hp_profile_runs_new(source, input_bytes >= ahead_bytes);
+  const Perftools__Profiles__Profile *run;
+  int result;
+  do result = hp_profile_runs_next(runs, &run, reader->error);
+  while (result == 0 && run != NULL && (result = take_run(reader, run)) == 0);
+  hp_profile_runs_free(runs);
   return result;
 }
 
@@ -442,12 +318,11 @@ static int resolve(struct reader *reader) {
   return resolve_stacks(reader);
 }
 
-static int read_source(struct hp_byte_source *source, struct hp_profile **out, struct hp_error *error) {
+static int read_source(struct hp_byte_source *source, uint64_t input_bytes, struct hp_profile **out,
+                       struct hp_error *error) {
   struct reader reader = {.name = source->name, .error = error, .profile = hp_profile_new()};
-  reader.allocator = (ProtobufCAllocator){run_alloc, run_free, &reader.arena};
-  int result = read_fields(&reader, source);
+  int result = read_runs(&reader, source, input_bytes);
   if (result == 0) result = resolve(&reader);
-  run_reset(&reader.arena, true);
   id_list_free(&reader.stacks);
   id_list_free(&reader.location_mappings);
   id_list_free(&reader.line_functions);
@@ -468,7 +343,7 @@ int hp_profile_read_memory(const char *name, const void *bytes, size_t length_by
                            struct hp_error *error) {
   struct hp_byte_source source;
   hp_byte_source_open(&source, name, -1, bytes, length_bytes, limit_bytes);
-  return read_source(&source, out, error);
+  return read_source(&source, length_bytes, out, error);
 }
 
 int hp_profile_read(const char *path, struct hp_profile **out, struct hp_error *error) {
@@ -477,7 +352,9 @@ int hp_profile_read(const char *path, struct hp_profile **out, struct hp_error *
   if (fd < 0) return hp_error_set(error, "%s: cannot open: %s", path, strerror(errno));
   struct hp_byte_source source;
   hp_byte_source_open(&source, is_stdin ? "standard input" : path, fd, NULL, 0, limit_bytes);
-  int result = read_source(&source, out, error);
+  struct stat status;
+  bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+  int result = read_source(&source, is_regular ? (uint64_t)status.st_size : 0, out, error);
   if (!is_stdin) close(fd);
   return result;
 }

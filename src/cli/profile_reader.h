@@ -2,7 +2,7 @@
  * profile_reader.h - any pprof file to a model; the file is hostile until proved otherwise.
  *
  * Input is gunzipped as it comes (or taken as it is when it does not start like gzip), cut at the boundaries of the top-level
- * fields, and unpacked by protobuf-c a few tens of KiB at a time; ids become indices at the end. Memory is the model plus that.
+ * fields, and unpacked by protobuf-c some hundred KiB at a time; ids become indices at the end. Memory is the model plus that.
  */
 #ifndef HP_PROFILE_READER_H
 #define HP_PROFILE_READER_H
@@ -16,6 +16,9 @@
 /* Changes the limit for the rest of the process; 0: back to the default. HEAPPROF_READ_LIMIT (a size with suffix k, m, g) in the
  * environment does the same for the command. */
 void hp_profile_read_limit_set(uint64_t limit_bytes);
+
+/* Of how much input on a second thread inflates and unpacks ahead; UINT64_MAX: of none, 0: back to the default. For tests. */
+void hp_profile_read_ahead_set(uint64_t input_bytes);
 
 /* Reads a profile from a file; "-" is stdin. Returns 0 and the profile (the caller frees it), or -1 and one sentence that names
  * the file and says what is wrong with it. */

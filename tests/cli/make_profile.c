@@ -4,6 +4,7 @@
  *   make_profile rows ROWS DEPTH FUNCTIONS OUT          stacks of named functions
  *   make_profile addresses ROWS DEPTH OUT BINARY...     stacks of addresses in the functions of the binaries, no names
  *   make_profile read FILE                              reads a profile and nothing else: what top is compared with
+ *   make_profile unpack FILE                            zlib and protobuf-c alone, in one thread: what reading cannot be less than there
  */
 #include <gelf.h>
 #include <elfutils/libdwelf.h>
@@ -12,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "cli_memory.h"
+#include "profile.pb-c.h"
 #include "profile_model.h"
 #include "profile_reader.h"
 #include "profile_writer.h"
@@ -133,8 +136,28 @@ static int read_only(const char *path) {
   return 0;
 }
 
+static int unpack_only(const char *path) {
+  gzFile file = gzopen(path, "rb");
+  if (file == NULL) return 1;
+  uint8_t *bytes = NULL;
+  size_t room = 0, length = 0;
+  int count;
+  do {
+    hp_array_reserve(&bytes, &room, length + (1 << 20), 1);
+    count = gzread(file, bytes + length, 1 << 20);
+    length += count > 0 ? (size_t)count : 0;
+  } while (count > 0);
+  gzclose(file);
+  Perftools__Profiles__Profile *profile = count == 0 ? perftools__profiles__profile__unpack(NULL, length, bytes) : NULL;
+  free(bytes);
+  if (profile == NULL) return 1;
+  perftools__profiles__profile__free_unpacked(profile, NULL);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "read") == 0) return read_only(argv[2]);
+  if (argc == 3 && strcmp(argv[1], "unpack") == 0) return unpack_only(argv[2]);
   struct hp_profile *profile = new_profile();
   const char *out;
   if (argc == 6 && strcmp(argv[1], "rows") == 0) {
@@ -145,7 +168,9 @@ int main(int argc, char **argv) {
     for (int i = 5; i < argc; i++) add_binary(profile, argv[i]);
     out = argv[4];
   } else {
-    fputs("usage: make_profile rows ROWS DEPTH FUNCTIONS OUT | addresses ROWS DEPTH OUT BINARY... | read FILE\n", stderr);
+    fputs(
+        "usage: make_profile rows ROWS DEPTH FUNCTIONS OUT | addresses ROWS DEPTH OUT BINARY... | read FILE | unpack FILE\n",
+        stderr);
     return 2;
   }
   if (profile->location_count == 0) return 1;

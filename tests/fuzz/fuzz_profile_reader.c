@@ -88,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct hp_error error;
   if (nowhere == NULL) nowhere = fopen("/dev/null", "w");
   hp_profile_read_limit_set(READ_LIMIT_BYTES);
+  hp_profile_read_ahead_set(size % 4 == 0 ? 1 : UINT64_MAX);
   if (hp_profile_read_memory("input", data, size, &profile, &error) != 0) return 0;
   write_and_read_back(profile);
   hp_symbolize_demangle(profile);

@@ -201,6 +201,42 @@ static void test_the_first_rows_alone_are_those_of_the_whole(void **unused) {
   }
 }
 
+/* So many lines that rows are found in a thread of their own: 10 000 locations, two of each function. */
+static void test_a_report_of_many_lines_is_exact(void **unused) {
+  (void)unused;
+  enum { LOCATIONS = 10000 };
+  struct hp_profile *p = sample_profile(0x400000, 1);
+  uint32_t first = (uint32_t)p->location_count, root = first - 1;
+  for (uint32_t i = 0; i < LOCATIONS; i++) {
+    char name[40];
+    snprintf(name, sizeof name, "f%u", i / 2);
+    add_location(p, 0x400100 + i, add_function(p, name, "c.c"), HP_NONE, i);
+    add_sample(p, (uint32_t[]){first + i, root}, 2, 1, 1000 + i);
+  }
+  struct hp_report report = report_of(p, (struct hp_report_options){0});
+  assert_int_equal(report.row_count, LOCATIONS / 2 + 4);
+  assert_int_equal(report.shown_total, 130 + (int64_t)LOCATIONS * 1000 + (int64_t)LOCATIONS * (LOCATIONS - 1) / 2);
+  check_row(&report, "main", 0, report.shown_total);
+  for (int64_t i = 0; i < LOCATIONS; i += 1000) {
+    char name[40];
+    snprintf(name, sizeof name, "f%d", (int)(i / 2));
+    check_row(&report, name, 2 * (1000 + i) + 1, 2 * (1000 + i) + 1);
+  }
+  hp_report_free(&report);
+  report = report_of(p, (struct hp_report_options){.first_rows = 2});
+  assert_int_equal(report.row_count, 2);
+  assert_int_equal(report.nonzero_count, LOCATIONS / 2 + 4);
+  check_row(&report, "f4999", 2 * (1000 + 9998) + 1, 2 * (1000 + 9998) + 1);
+  check_row(&report, "f4998", 2 * (1000 + 9996) + 1, 2 * (1000 + 9996) + 1);
+  hp_report_free(&report);
+  report = report_of(p, (struct hp_report_options){.first_rows = 1, .by_line = true});
+  assert_string_equal(report.rows[0].function, "f4999");
+  assert_int_equal(report.rows[0].line, 9999);
+  assert_int_equal(report.rows[0].flat, 10999);
+  hp_report_free(&report);
+  hp_profile_free(p);
+}
+
 static void test_focus_and_ignore_leave_the_total_alone(void **unused) {
   (void)unused;
   struct hp_profile *p = sample_profile(0x400000, 1);
@@ -455,6 +491,88 @@ static void test_ids_may_be_of_any_size_and_order(void **unused) {
   expect_error(file, sizeof file - 1 - 10, "location 8589934595");
 }
 
+/* Many runs long: samples with labels, then lines of text, one of them longer than all slots that are read ahead. */
+static struct hp_profile *long_profile(void) {
+  struct hp_profile *p = sample_profile(0x400000, 1);
+  uint32_t stack[30], key = hp_profile_intern(p, "thread");
+  for (uint32_t i = 0; i < 1000; i++) {
+    char name[40];
+    snprintf(name, sizeof name, "function_%u", i * 7919u % 1000);
+    add_location(p, 0x400100 + i, add_function(p, name, "c.c"), HP_NONE, i);
+  }
+  for (uint32_t i = 0; i < 80000; i++) {
+    for (uint32_t d = 0; d < 30; d++) stack[d] = (i * 31 + d * d * 17) % (uint32_t)p->location_count;
+    add_sample(p, stack, 1 + i % 30, i, (int64_t)i * 1000);
+    if (i % 3 == 0) hp_profile_append_label(p, &(struct hp_label){.key = key, .num = i});
+  }
+  size_t length = 3 << 20;
+  char *text = calloc(length + 1, 1);
+  for (size_t i = 0; i < length; i++) text[i] = (char)('a' + i * i % 23);
+  hp_profile_append_comment(p, text);
+  free(text);
+  return p;
+}
+
+/* With a thread and without: the same profile or the same sentence. Returns whether it is one. */
+static bool read_both_ways(const void *bytes, size_t length) {
+  struct hp_profile *profiles[2];
+  struct hp_error errors[2] = {{""}, {""}};
+  int results[2];
+  for (int with = 0; with < 2; with++) {
+    hp_profile_read_ahead_set(with != 0 ? 1 : UINT64_MAX);
+    results[with] = hp_profile_read_memory("both", bytes, length, &profiles[with], &errors[with]);
+  }
+  hp_profile_read_ahead_set(0);
+  assert_int_equal(results[0], results[1]);
+  assert_string_equal(errors[0].text, errors[1].text);
+  if (results[0] != 0) return false;
+  void *written[2];
+  size_t lengths[2];
+  for (int with = 0; with < 2; with++) {
+    assert_int_equal(hp_profile_write_memory(profiles[with], &written[with], &lengths[with], NULL), 0);
+    hp_profile_free(profiles[with]);
+  }
+  assert_int_equal(lengths[0], lengths[1]);
+  assert_memory_equal(written[0], written[1], lengths[0]);
+  free(written[0]);
+  free(written[1]);
+  return true;
+}
+
+static void test_reading_ahead_in_a_thread_changes_nothing(void **unused) {
+  (void)unused;
+  struct hp_profile *p = long_profile(), *again = read_back(p);
+  assert_int_equal(again->sample_count, 80002);
+  assert_memory_equal(again->values, p->values, p->sample_count * p->type_count * sizeof *p->values);
+  assert_memory_equal(again->stack_locations, p->stack_locations, p->stack_location_count * sizeof *p->stack_locations);
+  hp_profile_free(again);
+  void *bytes;
+  size_t length, raw_length = 16 << 20;
+  assert_int_equal(hp_profile_write_memory(p, &bytes, &length, NULL), 0);
+  hp_profile_free(p);
+  unsigned char *raw = malloc(raw_length);
+  z_stream stream = {.next_in = bytes, .avail_in = (uInt)length, .next_out = raw, .avail_out = (uInt)raw_length};
+  inflateInit2(&stream, 31);
+  assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  raw_length = stream.total_out;
+  inflateEnd(&stream);
+  assert_true(raw_length > 6 << 20);
+  assert_true(read_both_ways(bytes, length));
+  assert_true(read_both_ways(raw, raw_length));
+  for (size_t i = 1; i < 8; i++) { /* cut, and damaged, at places all over */
+    assert_false(read_both_ways(bytes, length * i / 8));
+    assert_false(read_both_ways(raw, raw_length * i / 8));
+    unsigned char kept = raw[raw_length * i / 8];
+    raw[raw_length * i / 8] ^= 0xff;
+    read_both_ways(raw, raw_length);
+    raw[raw_length * i / 8] = kept;
+  }
+  raw[0] = 0x0f; /* no field has this type: the thread is stopped with all the rest unread */
+  assert_false(read_both_ways(raw, raw_length));
+  free(raw);
+  free(bytes);
+}
+
 static void test_a_million_equal_strings_read_and_intern_fast(void **unused) {
   (void)unused;
   struct hp_profile *p = hp_profile_new();
@@ -491,6 +609,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_written_reads_back_the_same),
       cmocka_unit_test(test_report_counts_inlined_frames_and_recursion_once),
       cmocka_unit_test(test_the_first_rows_alone_are_those_of_the_whole),
+      cmocka_unit_test(test_a_report_of_many_lines_is_exact),
       cmocka_unit_test(test_focus_and_ignore_leave_the_total_alone),
       cmocka_unit_test(test_a_type_that_is_not_there_is_an_error),
       cmocka_unit_test(test_merge_joins_stacks_loaded_at_other_addresses),
@@ -505,6 +624,7 @@ int main(void) {
       cmocka_unit_test(test_several_gzip_members_are_one_profile),
       cmocka_unit_test(test_a_decompression_bomb_stops_at_the_limit),
       cmocka_unit_test(test_ids_may_be_of_any_size_and_order),
+      cmocka_unit_test(test_reading_ahead_in_a_thread_changes_nothing),
       cmocka_unit_test(test_a_million_equal_strings_read_and_intern_fast),
       cmocka_unit_test(test_a_failed_write_leaves_no_file),
   };
