@@ -2,8 +2,9 @@
  * report.c - see report.h. Which row a frame belongs to is report_rows.c's; here rows are numbers, and summing up is array work.
  *
  * In passes, each over as few arrays as it can, since with more rows than fit into the caches that is where the time goes:
+ *   find_rows      which row a frame belongs to; in a profile with many lines in a thread beside the next two
  *   weigh_stacks   which stacks count, and their errors
- *   sum_leaves     flat, of every row
+ *   sum_leaves     flat, of every location; carry_leaves, of every row
  *   choose_rows    which rows can be among the first: flat comes first in the order, so that needs no cum
  *   sum_frames     cum and the errors, of these rows; that the others were seen is only marked
  *   order_rows, fill_rows
@@ -20,6 +21,7 @@
 #include "id_map.h"
 #include "report_rows.h"
 #include "sampling_error.h"
+#include "side_thread.h"
 
 /* What counting a frame touches, in half a cache line. */
 struct tally {
@@ -28,7 +30,7 @@ struct tally {
   uint32_t seen; /* the last sample counted, plus one */
 };
 
-enum { MARK_WANTED = 1, MARK_SEEN = 2 };
+enum { MARK_WANTED = 1, MARK_SEEN = 2, LINES_ASIDE = 8192 /* so many are worth the start of a thread */ };
 
 struct builder {
   const struct hp_profile *profile;
@@ -39,6 +41,7 @@ struct builder {
   bool *counted;
   struct hp_sampling_variance *variances; /* null: no errors */
   bool has_growth, has_shrinkage;         /* values of both signs: a row that was seen may come to 0 */
+  int64_t *leaves;                        /* by location: flat of the leaves there */
   /* By row. */
   int64_t *flats;
   struct hp_sampling_variance *flat_variances;
@@ -113,15 +116,26 @@ static void weigh_stacks(struct builder *builder, const struct hp_filter *filter
   report->total_error = hp_sampling_error(&total);
 }
 
+/* Flat by location; rows need not be known yet. */
 static void sum_leaves(struct builder *builder) {
   const struct hp_profile *profile = builder->profile;
-  builder->flats = hp_alloc_zeroed(builder->rows->count, sizeof *builder->flats);
+  builder->leaves = hp_alloc_cleared(profile->location_count, sizeof *builder->leaves);
   for (size_t i = 0; i < profile->sample_count; i++) {
     const struct hp_sample *sample = &profile->samples[i];
     if (!builder->counted[i] || sample->location_count == 0) continue;
-    uint32_t leaf = profile->stack_locations[sample->first_location], row = builder->rows->of_location[leaf];
-    if (row == HP_NONE) row = builder->rows->of_line[profile->locations[leaf].first_line];
-    builder->flats[row] = add_saturated(builder->flats[row], hp_profile_value(profile, i, builder->report->type));
+    int64_t *leaf = &builder->leaves[profile->stack_locations[sample->first_location]];
+    *leaf = add_saturated(*leaf, hp_profile_value(profile, i, builder->report->type));
+  }
+}
+
+static void carry_leaves(struct builder *builder) {
+  const struct hp_profile *profile = builder->profile;
+  builder->flats = hp_alloc_cleared(builder->rows->count, sizeof *builder->flats);
+  for (size_t i = 0; i < profile->location_count; i++) {
+    if (builder->leaves[i] == 0) continue;
+    uint32_t row = builder->rows->of_location[i];
+    if (row == HP_NONE) row = builder->rows->of_line[profile->locations[i].first_line];
+    builder->flats[row] = add_saturated(builder->flats[row], builder->leaves[i]);
   }
 }
 
@@ -177,7 +191,7 @@ static void sum_frames(struct builder *builder) {
   if (builder->variances != NULL)
     builder->flat_variances = hp_alloc_zeroed(builder->rows->count, sizeof *builder->flat_variances);
   if (builder->marks != NULL) {
-    marks = hp_alloc_zeroed(profile->location_count, sizeof *marks);
+    marks = hp_alloc_cleared(profile->location_count, sizeof *marks);
     carry_marks(builder, marks, true);
   }
   for (size_t i = 0; i < profile->sample_count; i++) {
@@ -252,7 +266,7 @@ static void choose_rows(struct builder *builder) {
   if (count >= most) {
     select_first(builder, places, count, most);
     int64_t least = places[0].flat;
-    builder->marks = hp_alloc_zeroed(rows, sizeof *builder->marks);
+    builder->marks = hp_alloc_cleared(rows, sizeof *builder->marks);
     for (uint32_t row = 0; row < rows; row++)
       if (magnitude(builder->flats[row]) >= least) builder->marks[row] = MARK_WANTED;
   }
@@ -385,6 +399,12 @@ static int fail_type(const struct hp_profile *profile, const char *type, struct 
   return hp_error_set(error, "no sample type %s; the profile has %s", type, names);
 }
 
+static void *find_rows(void *context) {
+  const struct builder *builder = context;
+  hp_report_rows_find(builder->rows, builder->profile, builder->options->by_line);
+  return NULL;
+}
+
 int hp_report_build(const struct hp_profile *profile, const struct hp_report_options *options, struct hp_report *out,
                     struct hp_error *error) {
   uint32_t type = hp_profile_type_find(profile, options->type);
@@ -396,9 +416,12 @@ int hp_report_build(const struct hp_profile *profile, const struct hp_report_opt
                             .unit = hp_profile_text(profile, profile->types[type].unit)};
   struct builder builder = {.profile = profile, .options = options, .report = out, .rows = hp_alloc(sizeof *builder.rows)};
   out->names = builder.rows;
-  hp_report_rows_find(builder.rows, profile, options->by_line);
+  struct hp_side_thread side = {0};
+  if (profile->line_count < LINES_ASIDE || !hp_side_thread_start(&side, find_rows, &builder)) find_rows(&builder);
   weigh_stacks(&builder, filter);
   sum_leaves(&builder);
+  hp_side_thread_join(&side);
+  carry_leaves(&builder);
   choose_rows(&builder);
   sum_frames(&builder);
   size_t count;
@@ -410,6 +433,7 @@ int hp_report_build(const struct hp_profile *profile, const struct hp_report_opt
   free(builder.tallies);
   free(builder.counted);
   free(builder.variances);
+  free(builder.leaves);
   free(builder.flats);
   free(builder.flat_variances);
   free(builder.marks);
