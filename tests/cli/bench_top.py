@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 """top on a symbolized profile of 100 000 rows, against the time of reading it and against go tool pprof -top.
 
+Reading is measured twice: "libraries" is zlib and protobuf-c alone, one after the other in one thread, nothing kept; "read" is the
+command's own reader, which uses two processors and is part of top.
+
 usage: bench_top.py HEAPPROF MAKE_PROFILE WORK_DIRECTORY [ROUNDS]
 
 Rounds are interleaved; prints medians of wall and processor seconds, the ratios of the medians, and the largest memory. Asserts nothing.
@@ -31,7 +34,7 @@ def main():
     os.makedirs(work, exist_ok=True)
     profile = work + "/rows.pb.gz"
     subprocess.run([make_profile, "rows", str(ROWS), str(DEPTH), str(FUNCTIONS), profile], check=True)
-    commands = {"read": [make_profile, "read", profile], "top": [heapprof, "top", profile],
+    commands = {"libraries": [make_profile, "unpack", profile], "read": [make_profile, "read", profile], "top": [heapprof, "top", profile],
                 "read again": [make_profile, "read", profile],  # the control: what two equal things differ by
                 "top -n 0": [heapprof, "top", "-n", "0", profile], "top --lines": [heapprof, "top", "--lines", profile],
                 "pprof -top": ["go", "tool", "pprof", "-symbolize=none", "-top", profile]}
@@ -41,11 +44,14 @@ def main():
             if number == 0 or name != "pprof -top":  # takes a minute: once
                 found[name].append(timed(command))
     print("%d rows of %d frames, %.1f MB gzipped, %d rounds" % (ROWS, DEPTH, os.path.getsize(profile) / 1e6, rounds))
-    base = [statistics.median(run[i] for run in found["read"]) for i in (0, 1)]
-    for name, runs in found.items():
-        wall, processor, memory = (statistics.median(run[i] for run in runs) for i in range(3))
-        print("%-12s %6.2f s, %.2f of reading; processor %6.2f s, %.2f of reading; %4.0f MiB" %
-              (name, wall, wall / base[0], processor, processor / base[1], memory))
+    def medians(name):
+        return [statistics.median(run[i] for run in found[name]) for i in range(3)]
+
+    libraries, read = medians("libraries"), medians("read")
+    for name in found:
+        wall, processor, memory = medians(name)
+        print("%-12s %6.3f s, %5.2f of the libraries', %5.2f of reading; processor %6.3f s, %5.2f and %5.2f; %4.0f MiB" %
+              (name, wall, wall / libraries[0], wall / read[0], processor, processor / libraries[1], processor / read[1], memory))
 
 
 if __name__ == "__main__":
