@@ -22,7 +22,6 @@
 #include "id_map.h"
 #include "profile.pb-c.h"
 #include "profile_runs.h"
-#include "units.h"
 
 /* What makes up for the start of a thread. */
 #define AHEAD_BYTES ((uint64_t)256 * 1024)
@@ -213,10 +212,7 @@ static int check_memory(struct reader *reader) {
                 id_list_memory_bytes(&reader->stacks) + id_list_memory_bytes(&reader->location_mappings) +
                 id_list_memory_bytes(&reader->line_functions) + reader->types_capacity * sizeof *reader->types +
                 reader->comments_capacity * sizeof *reader->comments;
-  if (held <= limit_bytes) return 0;
-  char limit[HP_UNITS_MAX];
-  return hp_error_set(reader->error, "%s: takes more than %s of memory (HEAPPROF_READ_LIMIT raises the limit)", reader->name,
-                      hp_units_format((int64_t)limit_bytes, "bytes", limit));
+  return held <= limit_bytes ? 0 : hp_profile_too_large(reader->name, limit_bytes, reader->error);
 }
 
 /* Whole fields, as a Profile. */

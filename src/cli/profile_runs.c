@@ -6,14 +6,17 @@
  *   with a thread     it cuts as long as a slot is free, else it unpacks the newest slot that is only CUT. The user takes the oldest, and
  *                     unpacks it itself where the thread has not got to it.
  *   without           the user cuts and unpacks one slot at a time.
+ * A run is RUN_BYTES at most, or a single field that is longer: no run is cut behind such a one before it is given back.
  *
  * Lock  `lock` guards the counts, the flags and each slot's state. The rest of a slot belongs to who cuts it, then to who made it
  *       UNPACKING, then to the user. `result` and `error` are the cutter's until is_over.
- * Bounds  a field RECORD_BYTES_MAX; buffers grow with the bytes that came, never with a length that was claimed.
+ * Bounds  a field RECORD_BYTES_MAX; buffers grow with the bytes that came, never with a length that was claimed. Unpacked, two bytes of
+ *         a hostile file become a hundred: so one long field at a time, nothing kept of it, and the source's limit for what it becomes.
  */
 #include "profile_runs.h"
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +24,7 @@
 
 #include "cli_memory.h"
 #include "side_thread.h"
+#include "units.h"
 
 enum { SLOTS = 4, RUN_BYTES = 128 * 1024, RECORD_BYTES_MAX = 16 << 20, ARENA_BLOCK_BYTES = 512 * 1024 };
 
@@ -31,6 +35,8 @@ struct arena {
     size_t used, size;
     max_align_t data[];
   } * block;
+  uint64_t held_bytes, limit_bytes;
+  bool is_over_limit;
 };
 
 struct slot {
@@ -60,14 +66,23 @@ int hp_profile_malformed(const char *name, const char *why, struct hp_error *err
   return hp_error_set(error, "%s: not a pprof profile: %s", name, why);
 }
 
+int hp_profile_too_large(const char *name, uint64_t limit_bytes, struct hp_error *error) {
+  char limit[HP_UNITS_MAX];
+  return hp_error_set(error, "%s: takes more than %s of memory (HEAPPROF_READ_LIMIT raises the limit)", name,
+                      hp_units_format((int64_t)limit_bytes, "bytes", limit));
+}
+
+/* For protobuf-c; null, which fails the unpacking, beyond the limit. */
 static void *arena_alloc(void *context, size_t size) {
   struct arena *arena = context;
-  size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+  size = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
   struct arena_block *block = arena->block;
   if (block == NULL || block->size - block->used < size) {
     size_t room = size > ARENA_BLOCK_BYTES ? size : ARENA_BLOCK_BYTES;
-    block = malloc(sizeof *block + room);
-    if (block == NULL) return NULL;
+    arena->is_over_limit = arena->held_bytes + size > arena->limit_bytes;
+    if (arena->is_over_limit) return NULL;
+    block = hp_alloc(sizeof *block + room);
+    arena->held_bytes += room;
     *block = (struct arena_block){arena->block, 0, room};
     arena->block = block;
   }
@@ -95,6 +110,7 @@ static void arena_reset(struct arena *arena, bool all) {
     kept->used = 0;
   }
   arena->block = kept;
+  arena->held_bytes = kept != NULL ? kept->size : 0;
 }
 
 /* Bytes of the varint at `at`, its value in *value; 0: not all there yet; SIZE_MAX: no varint. */
@@ -149,19 +165,29 @@ static bool is_text_profile(const uint8_t *bytes, size_t length) {
   return false;
 }
 
-/* Fills the slot with a run and what comes behind it; a run of no bytes is the end. */
-static int cut(struct hp_profile_runs *runs, struct slot *slot, const struct slot *before, struct hp_error *error) {
+/* What a long field left behind is not worth keeping. */
+static void trim(struct slot *slot) {
+  if (slot->room <= RUN_BYTES) return;
+  free(slot->bytes);
+  slot->bytes = NULL;
+  slot->room = 0;
+}
+
+/* Fills the slot with a run and what comes behind it; a run of no bytes is the end. `before` was given back if it is long. */
+static int cut(struct hp_profile_runs *runs, struct slot *slot, struct slot *before, struct hp_error *error) {
   const char *name = runs->source->name;
   bool is_first = runs->source->produced_bytes == 0;
+  size_t wanted = RUN_BYTES;
   slot->held = before->held - before->length;
   slot->length = 0;
-  hp_array_reserve(&slot->bytes, &slot->room, slot->held < RUN_BYTES ? RUN_BYTES : slot->held + 1, 1);
+  hp_array_reserve(&slot->bytes, &slot->room, RUN_BYTES, 1);
   if (slot->held != 0) memcpy(slot->bytes, before->bytes + before->length, slot->held);
+  trim(before);
   for (;;) {
-    size_t got;
-    if (hp_byte_source_read(runs->source, slot->bytes + slot->held, slot->room - slot->held, &got, error) != 0) return -1;
+    size_t got, room = wanted < slot->room ? wanted : slot->room;
+    if (hp_byte_source_read(runs->source, slot->bytes + slot->held, room - slot->held, &got, error) != 0) return -1;
     slot->held += got;
-    if (got != 0 && slot->held < slot->room && slot->held < RUN_BYTES) continue; /* full runs only: fewer of them */
+    if (got != 0 && slot->held < room) continue; /* full runs only: fewer of them */
     if (is_first && is_text_profile(slot->bytes, slot->held))
       return hp_profile_malformed(
           name, "it is the text form, of jemalloc or gperftools; pprof -proto PROGRAM FILE converts it", error);
@@ -170,6 +196,7 @@ static int cut(struct hp_profile_runs *runs, struct slot *slot, const struct slo
     if (slot->length == SIZE_MAX) return hp_profile_malformed(name, "malformed protobuf", error);
     if (slot->length != 0) return 0;
     if (got == 0) return slot->held == 0 ? 0 : hp_profile_malformed(name, "it ends in the middle of a field", error);
+    wanted = field_length(slot->bytes, slot->held);
     if (slot->held == slot->room) hp_array_reserve(&slot->bytes, &slot->room, slot->room + 1, 1);
   }
 }
@@ -191,15 +218,21 @@ static void cut_next_unlocked(struct hp_profile_runs *runs) {
     runs->is_over = true;
 }
 
-/* protobuf-c overwrites what it unpacked before. */
+/* The arena is as the user gave it back. */
 static void unpack_unlocked(struct hp_profile_runs *runs, struct slot *slot) {
   slot->state = UNPACKING;
   pthread_mutex_unlock(&runs->lock);
-  arena_reset(&slot->arena, false);
+  slot->arena.is_over_limit = false;
   ProtobufCAllocator allocator = {arena_alloc, arena_free, &slot->arena};
   slot->message = perftools__profiles__profile__unpack(&allocator, slot->length, slot->bytes);
   pthread_mutex_lock(&runs->lock);
   slot->state = UNPACKED;
+}
+
+/* May the thread cut? Behind a long field only when that is given back. */
+static bool is_slot_free(const struct hp_profile_runs *runs) {
+  uint64_t ahead = runs->cut_count - runs->taken_count;
+  return ahead == 0 || (ahead < SLOTS && runs->slots[(runs->cut_count - 1) % SLOTS].length <= RUN_BYTES);
 }
 
 /* The newest slot that is cut only: the user, who goes from the oldest on, gets there last. Null: none. */
@@ -214,7 +247,7 @@ static void *work_ahead(void *context) {
   pthread_mutex_lock(&runs->lock);
   while (!runs->is_stopped) {
     struct slot *slot;
-    if (!runs->is_over && runs->cut_count - runs->taken_count < SLOTS)
+    if (!runs->is_over && is_slot_free(runs))
       cut_next_unlocked(runs);
     else if ((slot = slot_to_unpack(runs)) != NULL)
       unpack_unlocked(runs, slot);
@@ -235,6 +268,7 @@ struct hp_profile_runs *hp_profile_runs_new(struct hp_byte_source *source, bool 
   runs->source = source;
   pthread_mutex_init(&runs->lock, NULL);
   pthread_cond_init(&runs->changed, NULL);
+  for (size_t i = 0; i < SLOTS; i++) runs->slots[i].arena.limit_bytes = source->limit_bytes;
   if (ahead) hp_side_thread_start(&runs->side, work_ahead, runs);
   return runs;
 }
@@ -250,7 +284,14 @@ static struct slot *next_slot(struct hp_profile_runs *runs) {
   return slot;
 }
 
+static int fail_unpacking(const struct hp_profile_runs *runs, const struct slot *slot, struct hp_error *error) {
+  const char *name = runs->source->name;
+  if (!slot->arena.is_over_limit) return hp_profile_malformed(name, "malformed protobuf", error);
+  return hp_profile_too_large(name, slot->arena.limit_bytes, error);
+}
+
 int hp_profile_runs_next(struct hp_profile_runs *runs, const Perftools__Profiles__Profile **run, struct hp_error *error) {
+  if (runs->is_lent) arena_reset(&runs->slots[runs->taken_count % SLOTS].arena, false);
   pthread_mutex_lock(&runs->lock);
   if (runs->is_lent) {
     runs->taken_count++;
@@ -260,7 +301,7 @@ int hp_profile_runs_next(struct hp_profile_runs *runs, const Perftools__Profiles
   runs->is_lent = slot != NULL;
   pthread_mutex_unlock(&runs->lock);
   *run = slot != NULL ? slot->message : NULL;
-  if (slot != NULL) return *run != NULL ? 0 : hp_profile_malformed(runs->source->name, "malformed protobuf", error);
+  if (slot != NULL) return *run != NULL ? 0 : fail_unpacking(runs, slot, error);
   if (runs->result != 0 && error != NULL) *error = runs->error;
   return runs->result;
 }

@@ -30,4 +30,7 @@ void hp_profile_runs_free(struct hp_profile_runs *runs);
 /* Sets the sentence that the profile called `name` is none, and why. Returns -1. */
 int hp_profile_malformed(const char *name, const char *why, struct hp_error *error);
 
+/* The same: that it takes more memory than the limit. */
+int hp_profile_too_large(const char *name, uint64_t limit_bytes, struct hp_error *error);
+
 #endif

@@ -13,6 +13,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -250,6 +251,44 @@ def test_a_hundred_thousand_rows():
     expect(len(rows) == 100301, len(rows))
     expect(sum(row["flat"] for row in rows) == 100000 * 100001 // 2, "flat does not add up")
     expect(rows[0]["function"] == "function 99999" and rows[0]["flat"] == 100000, rows[0])
+
+
+def is_sanitized():
+    """A sanitizer takes memory of its own."""
+    return b"san.so" in subprocess.run(["ldd", HEAPPROF], capture_output=True).stdout
+
+
+def bombs():
+    """(name, file): what grows when it is unpacked. protobuf-c makes a hundred bytes of a sample without anything, of two in the file."""
+    names = b"".join(chunk(6, text) for text in (b"", b"inuse_space", b"bytes", b"/bin/a"))
+    head = names + chunk(1, number(1, 1) + number(2, 2)) + chunk(4, number(1, 1))
+    frames = chunk(2, number(1, 1) * (2 << 20) + packed(2, [1]))
+    text = chunk(6, random.Random(5).randbytes(300000).replace(b"\0", b"x"))  # so large that a second thread reads, too
+    for part, way in ((b"", "alone"), (text, "ahead")):
+        yield "frames, " + way, gzip.compress(head + part + 10 * frames, 1)
+        yield "samples behind a long text, " + way, gzip.compress(head + part + chunk(6, b"x" * (15 << 20)) + b"\x12\0" * (12 << 20), 1)
+
+
+def peak_of(file, **environment):
+    """What the command said of the file, and the most memory it held, in MiB."""
+    child = subprocess.Popen([HEAPPROF, "top", file], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             env=dict(os.environ, **environment))
+    said = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.stderr.close()
+    return os.waitstatus_to_exitcode(status), said, usage.ru_maxrss // 1024
+
+
+def test_a_bomb_is_unpacked_piece_by_piece():
+    if is_sanitized():
+        return "skipped: a sanitizer takes more"
+    for name, data in bombs():
+        status, said, peak = peak_of(write("bomb", data))
+        expect(status in (0, 1) and said.count(b"\n") <= 1, name, status, said)
+        expect(peak < 350, name, peak, "MiB")
+        status, said, peak = peak_of(path("bomb"), HEAPPROF_READ_LIMIT="32m")
+        expect(status == 1 and b"HEAPPROF_READ_LIMIT raises the limit" in said, name, status, said)
+        expect(peak < 200, name, peak, "MiB with a limit of 32")
 
 
 def test_expressions_that_are_none():

@@ -567,6 +567,11 @@ static void test_reading_ahead_in_a_thread_changes_nothing(void **unused) {
     read_both_ways(raw, raw_length);
     raw[raw_length * i / 8] = kept;
   }
+  for (uint64_t limit = 64 << 10; limit <= 8 << 20; limit *= 2) {
+    hp_profile_read_limit_set(limit);
+    assert_false(read_both_ways(bytes, length));
+  }
+  hp_profile_read_limit_set(0);
   raw[0] = 0x0f; /* no field has this type: the thread is stopped with all the rest unread */
   assert_false(read_both_ways(raw, raw_length));
   free(raw);
