@@ -4,14 +4,19 @@
 #include "cli_memory.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void out_of_memory(void) __attribute__((noreturn));
 
+/* Two threads may get here at once: one says so and ends both. */
 static void out_of_memory(void) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  while (atomic_flag_test_and_set(&said)) pause();
   fputs("heapprof: out of memory\n", stderr);
   exit(1);
 }

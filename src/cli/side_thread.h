@@ -12,7 +12,8 @@ struct hp_side_thread {
   bool is_there;
 };
 
-/* Starts `run(context)` in a thread without signals: those are for the threads that expect them. False: there is none to be had. */
+/* Starts `run(context)` in a thread without signals: those are for the threads that expect them. False: there is none to be had, or
+ * address space is limited (ulimit -v), of which a thread's stack and its part of malloc take a hundred MiB. */
 bool hp_side_thread_start(struct hp_side_thread *side, void *(*run)(void *context), void *context);
 
 /* Waits for its end; of one that was never started nothing. */

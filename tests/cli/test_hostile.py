@@ -291,6 +291,24 @@ def test_a_bomb_is_unpacked_piece_by_piece():
         expect(peak < 200, name, peak, "MiB with a limit of 32")
 
 
+def test_a_limit_of_address_space_is_for_the_profile():
+    """A thread's stack and its part of malloc would take more than a hundred MiB of it."""
+    maker = Maker(period=1)
+    for i in range(30000):
+        maker.add([("main", "/bin/a"), ("function %d" % (i * 7919 % 30011), "/bin/a")], [1, i * 7919 % 65521, 1, i * 7919 % 65521])
+    maker.write(path("rows.pb.gz"))
+    expect(os.path.getsize(path("rows.pb.gz")) > 256 << 10, os.path.getsize(path("rows.pb.gz")))
+    if is_sanitized():
+        return "skipped: a sanitizer takes more"
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (80 << 20,) * 2)
+
+    result = heapprof("top", path("rows.pb.gz"), preexec_fn=limit)
+    expect(result.returncode == 0 and result.stderr == b"", result.stderr)
+
+
 def test_expressions_that_are_none():
     bounded = {"((a{1,255}){1,255}){1,255}": "written out", "(" * 30000 + ")" * 30000: "longer than", r"(a*)*\1x": "back references"}
     for verb in (["top"], ["diff", good()], ["trend", good(), good()], ["view", "-o", path("never.html")]):
