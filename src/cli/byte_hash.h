@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Not from two threads at once. */
+/* From any thread. */
 uint64_t hp_byte_hash(const void *data, size_t length_bytes);
 
 #endif
