@@ -29,9 +29,12 @@ static double percent(const struct hp_table *table, int64_t value) {
   return all > 0 ? 100 * (double)value / all : 0;
 }
 
+/* What is there is told from nothing; what the sum of percentages leaves of nothing is not. */
 static const char *format_percent(double value, char out[HP_UNITS_MAX]) {
-  if (value != 0 && fabs(value) < 0.005)
-    snprintf(out, HP_UNITS_MAX, value > 0 ? "0%%" : "-0%%");
+  if (fabs(value) < 1e-9)
+    snprintf(out, HP_UNITS_MAX, "0.00%%");
+  else if (fabs(value) < 0.005)
+    snprintf(out, HP_UNITS_MAX, value > 0 ? "<0.01%%" : "-0.00%%");
   else if (fabs(value) >= 99999.5)
     snprintf(out, HP_UNITS_MAX, "%.3g%%", value);
   else

@@ -233,6 +233,17 @@ def test_figures_at_the_ends_of_the_range():
                 one_line(result, arguments)
 
 
+def test_a_small_share_is_told_from_none():
+    """1 of 123457 was "0%" beside the "0.00%" of a function without any."""
+    maker = Maker(period=1)
+    maker.add([("main", "/bin/a"), ("large", "/bin/a")], [1, 123456, 1, 123456])
+    maker.add([("main", "/bin/a"), ("small", "/bin/a")], [1, 1, 1, 1])
+    maker.write(path("share.pb.gz"))
+    lines = heapprof("top", path("share.pb.gz")).stdout.decode().splitlines()
+    shares = {line.split()[-1]: line.split()[1] for line in lines[-3:]}
+    expect(shares == {"large": "100%", "small": "<0.01%", "main": "0.00%"}, lines)
+
+
 def test_a_sample_that_is_all_frames():
     maker = Maker(period=1)
     maker.add([("f%d" % (i % 7), "/bin/a") for i in range(100000)], [1, 10, 1, 10])
