@@ -156,10 +156,12 @@ static int run(const struct diff *diff, char *const *names) {
   if (status == 0 && subtract(sides[0], names[0], sides[1], names[1], &growth, &error) != 0) status = hp_fail(&error);
   if (status == 0) {
     const struct hp_profile *const profiles[3] = {sides[0], sides[1], growth};
-    if (diff->output == NULL)
+    if (diff->output == NULL) {
       status = show(diff, profiles, names);
-    else if (hp_profile_write(diff->output, growth, &error) != 0)
-      status = hp_fail(&error);
+    } else {
+      hp_profile_mark_difference(growth, false);
+      if (hp_profile_write(diff->output, growth, &error) != 0) status = hp_fail(&error);
+    }
     hp_profile_free(growth);
   }
   hp_profile_free(sides[0]);

@@ -276,7 +276,22 @@ uint32_t hp_profile_type_partner(const struct hp_profile *profile, uint32_t type
   return HP_NONE;
 }
 
+static const char difference_mark[] = "heapprof.difference", difference_mark_of_one[] = "heapprof.difference one_process=1";
+
+void hp_profile_mark_difference(struct hp_profile *profile, bool of_one_process) {
+  hp_profile_append_comment(profile, of_one_process ? difference_mark_of_one : difference_mark);
+}
+
+static bool has_comment(const struct hp_profile *profile, const char *text) {
+  for (size_t i = 0; i < profile->comment_count; i++)
+    if (strcmp(hp_profile_text(profile, profile->comments[i]), text) == 0) return true;
+  return false;
+}
+
 uint32_t hp_profile_error_partner(const struct hp_profile *profile, uint32_t type) {
+  bool is_allocated = strncmp(hp_profile_text(profile, profile->types[type].type), "alloc_", strlen("alloc_")) == 0;
+  bool has_doubt = has_comment(profile, difference_mark) || (!is_allocated && has_comment(profile, difference_mark_of_one));
+  if (has_doubt && profile->period != 1) return HP_NONE;
   if (profile->period < 1 || strcmp(hp_profile_text(profile, profile->period_type.unit), "bytes") != 0) return HP_NONE;
   return hp_profile_type_partner(profile, type);
 }

@@ -148,8 +148,12 @@ uint32_t hp_profile_type_find(const struct hp_profile *profile, const char *name
 uint32_t hp_profile_type_partner(const struct hp_profile *profile, uint32_t type);
 
 /* The same if the period too is known, in bytes: with both columns and it the error of a figure can be worked out (sampling_error.h).
- * Else HP_NONE. A period of 1 is one: the error is 0. */
+ * Else HP_NONE; of a difference of samples, too. A period of 1 is one: the error is 0. */
 uint32_t hp_profile_error_partner(const struct hp_profile *profile, uint32_t type);
+
+/* Marks a profile made by subtracting, in its comments: what was in both sides is gone from its figures, but not what sampling left of
+ * doubt in it, so no errors can be told from it. `of_one_process`: but of what was allocated, of which all of the first is in the second. */
+void hp_profile_mark_difference(struct hp_profile *profile, bool of_one_process);
 
 /* The index of `text`, appended if it is not there yet. The bytes are copied. */
 uint32_t hp_profile_intern(struct hp_profile *profile, const char *text);

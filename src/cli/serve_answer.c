@@ -147,6 +147,7 @@ static void answer_difference(struct hp_serve_answer *out, struct hp_profile *be
   } else {
     difference->time_nanos = now->time_nanos;
     difference->duration_nanos = now->time_nanos - before->time_nanos;
+    hp_profile_mark_difference(difference, true);
     answer_profile(out, difference, name, true);
   }
   hp_profile_free(difference);

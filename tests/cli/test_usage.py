@@ -33,9 +33,9 @@ def refuses(status, words, *arguments, **options):
     expect(len(result.stderr.splitlines()) == 1 and words in result.stderr and not result.stdout, arguments, "said", result.stderr)
 
 
-def profile(name, blocks):
+def profile(name, blocks, period=1):
     now = 1_790_000_000_000_000_000
-    maker = Maker(period=1, time_nanos=now, duration_nanos=1000, comments=["heapprof.version 0.1.0"])
+    maker = Maker(period=period, time_nanos=now, duration_nanos=1000, comments=["heapprof.version 0.1.0"])
     maker.add(STACK, [2 * blocks, 2000 * blocks, blocks, 1000 * blocks])
     maker.write(os.path.join(WORK, name))
     return name
@@ -70,6 +70,20 @@ def test_a_difference_in_json_has_both_names_and_totals():
     report = json.loads(result.stdout)
     found = [report[key] for key in ("old", "new", "old_total", "new_total")]
     expect(found == ["old.pb.gz", "new.pb.gz", 5000, 8000], found)
+
+
+def test_a_difference_as_a_profile_tells_no_errors():
+    """Two runs with 79 and 66 MiB on a stack: the difference alone would say 13 +- 0.9, and the truth is +- 3."""
+    old, new = profile("old.pb.gz", 5000, period=524288), profile("new.pb.gz", 8000, period=524288)
+    expect(json.loads(heapprof("diff", "--json", old, new).stdout)["rows"][0]["flat_error"] > 0)
+    expect(heapprof("diff", old, new, "-o", "difference.pb.gz").returncode == 0)
+    report = json.loads(heapprof("top", "--json", "difference.pb.gz").stdout)
+    row = report["rows"][0]
+    expect([row["flat"], row["flat_error"], row["cum_error"], report["shown_total_error"]] == [3000000, None, None, None], report)
+    expect("+-" not in heapprof("top", "difference.pb.gz").stdout.split("Type:")[1])
+    exact = heapprof("diff", profile("old.pb.gz", 5), profile("new.pb.gz", 8), "-o", "difference.pb.gz")
+    row = json.loads(heapprof("top", "--json", "difference.pb.gz").stdout)["rows"][0]
+    expect(exact.returncode == 0 and row["flat_error"] == 0, row)
 
 
 def test_a_library_whose_path_the_loader_would_cut_is_refused():

@@ -127,6 +127,12 @@ static void test_seconds_gives_the_second_dump_minus_the_first(void **state) {
   assert_int_equal(total(profile, "inuse_space"), 2000 - 1500);
   assert_int_equal(profile->duration_nanos, 2000000000);
   assert_int_equal(profile->time_nanos, 1000000004000000000);
+  profile->period = 1024;
+  /* What was freed in between had doubt of its own; what was allocated only came to it. */
+  uint32_t allocated = hp_profile_type_find(profile, "alloc_space"), in_use = hp_profile_type_find(profile, "inuse_space");
+  assert_int_equal(hp_profile_error_partner(profile, allocated), hp_profile_type_partner(profile, allocated));
+  assert_int_not_equal(hp_profile_type_partner(profile, in_use), HP_NONE);
+  assert_int_equal(hp_profile_error_partner(profile, in_use), HP_NONE);
   hp_profile_free(profile);
   assert_int_equal(serve.deltas, 0);
 }
