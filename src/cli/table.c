@@ -127,7 +127,7 @@ static void print_type(FILE *out, const struct hp_table *table) {
     return;
   }
   fprintf(out, ", %s%s%s", hp_units_format(report->shown_total, report->unit, a), space, error);
-  if (report->shown_total != report->total) fprintf(out, " of %s", hp_units_format(report->total, report->unit, c));
+  if (strcmp(a, hp_units_format(report->total, report->unit, c)) != 0) fprintf(out, " of %s", c);
   fputc('\n', out);
 }
 
