@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * interpose.c - the exported C allocation functions: one test, one tail call. What lies behind the test is in
  * sampled_path.c. (No header: nobody calls these; the program's calls are bound to them by name.) */
-#include <errno.h>
-#include <unistd.h>
-
 #include "hot.h"
 #include "next_malloc.h"
 #include "sampled_path.h"
@@ -37,17 +34,6 @@ HP_EXPORT HP_HOT_CODE void *realloc(void *ptr, size_t size) {
   return hp_sampled_realloc(ptr, size);
 }
 
-/* The C library's own calls realloc by name and would be seen twice, so it is not asked. */
-HP_EXPORT void *reallocarray(void *ptr, size_t n, size_t size) {
-  size_t bytes;
-  if (HP_UNLIKELY(__builtin_mul_overflow(n, size, &bytes))) {
-    errno = ENOMEM;
-    return NULL;
-  }
-  if (HP_LIKELY(!hp_filter_may_hold(ptr)) && HP_LIKELY(hp_sampler_passes(bytes))) return hp_hot.real_realloc(ptr, bytes);
-  return hp_sampled_realloc(ptr, bytes);
-}
-
 HP_EXPORT int posix_memalign(void **out, size_t alignment, size_t size) {
   if (HP_LIKELY(hp_sampler_passes(size))) return hp_next.posix_memalign(out, alignment, size);
   return hp_sampled_posix_memalign(out, alignment, size);
@@ -71,18 +57,4 @@ HP_EXPORT void *valloc(size_t size) {
 HP_EXPORT void *pvalloc(size_t size) {
   if (HP_LIKELY(hp_sampler_passes(size))) return hp_next.pvalloc(size);
   return hp_sampled_valloc(size, hp_next.pvalloc);
-}
-
-/* C23 defines both as free of a block whose size is known; whether the allocator behind has them makes no difference. */
-HP_EXPORT void free_sized(void *ptr, size_t size) {
-  (void)size;
-  if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);
-  hp_hot.real_free(ptr);
-}
-
-HP_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size) {
-  (void)alignment;
-  (void)size;
-  if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);
-  hp_hot.real_free(ptr);
 }
