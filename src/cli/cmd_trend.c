@@ -64,6 +64,7 @@ int hp_cmd_trend(int argc, char **argv) {
   if (hp_trend_build(argv + optind, (size_t)(argc - optind), &trend_options, &frames, &trend, &error) != 0) {
     status = hp_fail(&error);
   } else {
+    hp_trend_note_peaks(&trend);
     if (!trend_options.all_processes) hp_trend_note_processes(&trend);
     if (as_json)
       hp_trend_print_json(stdout, &trend, &frames, (size_t)count);

@@ -117,6 +117,7 @@ static int show_trend(struct view *view, char *const *paths, size_t count, struc
   struct hp_trend trend;
   struct hp_trend_options trend_options = {view->input.focus, view->input.ignore, view->debug_dirs, view->all_processes};
   if (hp_trend_build(paths, count, &trend_options, view->input.frames, &trend, error) != 0) return -1;
+  hp_trend_note_peaks(&trend);
   if (!view->all_processes) hp_trend_note_processes(&trend);
   hp_trend_note_left_out(&trend);
   view->input.trend = &trend;

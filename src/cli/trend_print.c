@@ -25,6 +25,12 @@ void hp_trend_note_left_out(const struct hp_trend *trend) {
   if (trend->left_out != NULL) hp_note("left out of the trend: %s: " LEFT_OUT_WHY, trend->left_out->path);
 }
 
+void hp_trend_note_peaks(const struct hp_trend *trend) {
+  if (trend->files_of_peaks != 0)
+    hp_note("%zu %s of the peak left out: the highest moment so far, again and again, is no series", trend->files_of_peaks,
+            trend->files_of_peaks == 1 ? "file" : "files");
+}
+
 void hp_trend_note_processes(const struct hp_trend *trend) {
   if (trend->files_of_others != 0)
     hp_note(
@@ -207,6 +213,7 @@ void hp_trend_print_json(FILE *out, const struct hp_trend *trend, const struct h
   hp_json_real(&json, "confidence", 1 - HP_TREND_FALSE_ALARM);
   hp_json_integer(&json, "processes", (int64_t)trend->process_count);
   hp_json_integer(&json, "files_of_others", (int64_t)trend->files_of_others);
+  hp_json_integer(&json, "files_of_peaks", (int64_t)trend->files_of_peaks);
   hp_json_integer(&json, "stacks", (int64_t)trend->row_count);
   hp_json_integer(&json, "tested", (int64_t)trend->tested);
   hp_json_integer(&json, "suspects", (int64_t)suspect_count(trend));

@@ -17,6 +17,9 @@ struct hp_trend_look {
 void hp_trend_print(FILE *out, const struct hp_trend *trend, const struct hp_view_frames *frames,
                     const struct hp_trend_look *look);
 
+/* A line on stderr when files of the peak were left out. */
+void hp_trend_note_peaks(const struct hp_trend *trend);
+
 /* A line on stderr when the files are of several processes, and what was made of that. */
 void hp_trend_note_processes(const struct hp_trend *trend);
 

@@ -315,11 +315,8 @@ static int build(char *const *paths, size_t count, const struct hp_trend_options
 }
 
 /* Whose a file is stands at its end, so all are read before one process can be chosen, and its files then again. */
-int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
-                   struct hp_trend *out, struct hp_error *error) {
-  if (count < HP_TREND_DUMPS_MIN) return hp_error_set(error, "a trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
-  if (count > HP_TREND_DUMPS_MAX)
-    return hp_error_set(error, "%zu profiles are more than a trend takes (%d)", count, HP_TREND_DUMPS_MAX);
+static int build_of_one(char *const *paths, size_t count, const struct hp_trend_options *options,
+                        struct hp_view_frames *frames, struct hp_trend *out, struct hp_error *error) {
   struct hp_origins origins = {0};
   int result = build(paths, count, options, frames, &origins, out, error);
   size_t kept;
@@ -334,6 +331,28 @@ int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_optio
     free(of_one);
   }
   hp_origins_free(&origins);
+  return result;
+}
+
+static bool is_of_peak(const char *path) {
+  static const char ending[] = ".peak.pb.gz";
+  size_t length = strlen(path);
+  return length >= strlen(ending) && strcmp(path + length - strlen(ending), ending) == 0;
+}
+
+int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
+                   struct hp_trend *out, struct hp_error *error) {
+  if (count < HP_TREND_DUMPS_MIN) return hp_error_set(error, "a trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
+  if (count > HP_TREND_DUMPS_MAX)
+    return hp_error_set(error, "%zu profiles are more than a trend takes (%d)", count, HP_TREND_DUMPS_MAX);
+  char **others = hp_alloc(count * sizeof *others);
+  size_t other_count = 0;
+  for (size_t i = 0; i < count; i++)
+    if (!is_of_peak(paths[i])) others[other_count++] = paths[i];
+  bool has_enough = other_count >= HP_TREND_DUMPS_MIN;
+  int result = build_of_one(has_enough ? others : paths, has_enough ? other_count : count, options, frames, out, error);
+  if (result == 0 && has_enough) out->files_of_peaks = count - other_count;
+  free(others);
   return result;
 }
 

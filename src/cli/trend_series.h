@@ -50,6 +50,7 @@ struct hp_trend {
       *left_out;             /* the last profile, taken when memory had collapsed; null: none. Not among the dumps */
   size_t process_count;      /* processes that the files tell apart */
   size_t files_of_others;    /* left out because they are of other processes */
+  size_t files_of_peaks;     /* left out because they are no moment of their own */
   struct hp_trend_row *rows; /* in the order of hp_trend_fit_compare */
   size_t row_count;
   size_t tested;
@@ -67,6 +68,7 @@ struct hp_trend_options {
 /* Reads the files and fits every stack. What grows from one process to the next is no leak: of files of several processes only those
  * of one are kept. The last file is left out when it shows a program that has freed its memory, as the dump at the exit does: it would
  * hide every growth before it (the rule: is_collapsed in trend_series.c).
+ * So are the files of the peak (".peak.pb.gz"), if there are enough others: the highest moment so far again and again is no series.
  * 0, or -1 and a sentence: fewer than HP_TREND_DUMPS_MIN files, one that cannot be read, has no in-use column or no time. */
 int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
                    struct hp_trend *out, struct hp_error *error);

@@ -120,6 +120,20 @@ def test_trend_keeps_every_dump_of_a_series_that_shrinks():
     expect(report["left_out"] is None and len(report["dumps"]) == 5, report)
 
 
+def test_trend_leaves_out_the_files_of_the_peak():
+    """A shell's asterisk brings them along; they are the highest moment so far, the same one in file after file."""
+    files = series("steady", [100, 300, 120, 280, 110, 290])
+    peaks = [profile("steady.%02d.peak.pb.gz" % i, 2, 300) for i in range(6)]
+    given = sorted(files + peaks)
+    report = json.loads(heapprof("trend", "--json", *given).stdout)
+    expect([dump["file"] for dump in report["dumps"]] == files and report["files_of_peaks"] == 6, report)
+    for arguments in (["trend"], ["view", "--trend", "-o", "page.html"]):
+        said = heapprof(*arguments, *given).stderr
+        expect(len(lines_with(said, "6 files of the peak left out")) == 1, said)
+    report = json.loads(heapprof("trend", "--json", *peaks, *files[:2]).stdout)
+    expect(len(report["dumps"]) == 8 and report["files_of_peaks"] == 0, report)
+
+
 def test_trend_says_that_a_series_is_of_several_processes():
     first = series("first", [10, 20, 30])
     second = series("second", [10, 20, 30], start=START + 7)
