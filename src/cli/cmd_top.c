@@ -44,14 +44,21 @@ struct top {
   bool wide;
 };
 
+static bool has_any(const struct hp_profile *profile, uint32_t type) {
+  for (size_t i = 0; i < profile->sample_count; i++)
+    if (hp_profile_value(profile, i, type) != 0) return true;
+  return false;
+}
+
 /* A table without rows looks like a fault: says why, and what else there is to see. */
 static void note_empty(const struct hp_profile *profile, const struct hp_report *report, bool is_filtered) {
   if (is_filtered && report->total != 0 && report->shown_total == 0 && report->nonzero_count == 0)
     hp_note("--focus and --ignore leave no stack");
   if (report->total != 0) return;
+  uint32_t allocated = hp_profile_type_find(profile, "alloc_space");
   if (strncmp(report->type_name, "inuse_", strlen("inuse_")) != 0)
     hp_note("the profile has nothing of %s", report->type_name);
-  else if (hp_profile_type_find(profile, "alloc_space") != HP_NONE)
+  else if (allocated != HP_NONE && has_any(profile, allocated))
     hp_note("nothing is in use in this profile; what was allocated: -t alloc_space. " HP_HINT_WHILE_IT_RUNS);
   else
     hp_note("nothing is in use in this profile. " HP_HINT_WHILE_IT_RUNS);

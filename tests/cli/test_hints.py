@@ -134,6 +134,13 @@ def test_trend_leaves_out_the_files_of_the_peak():
     expect(len(report["dumps"]) == 8 and report["files_of_peaks"] == 0, report)
 
 
+def test_top_points_to_what_was_allocated_only_where_there_is_any():
+    maker = Maker(period=524288, time_nanos=START, duration_nanos=1000, comments=["heapprof.version 0.1.0"])
+    maker.write(os.path.join(WORK, "nothing.pb.gz"))
+    said = heapprof("top", "nothing.pb.gz").stderr
+    expect(said.startswith("heapprof: nothing is in use in this profile. For what grows") and "alloc_space" not in said, said)
+
+
 def test_trend_says_that_a_series_is_of_several_processes():
     first = series("first", [10, 20, 30])
     second = series("second", [10, 20, 30], start=START + 7)
