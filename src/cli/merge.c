@@ -16,6 +16,7 @@
 struct hp_merge {
   struct hp_profile *sum;
   size_t profile_count;
+  const char *first_name;
   struct hp_index_table mappings, locations, stacks;
   uint64_t seed;
 };
@@ -213,8 +214,8 @@ static int match_types(struct hp_merge *merge, struct incoming *in, const char *
           same_text(sum, wanted->unit, profile, profile->types[i].unit))
         in->types[t] = i;
     if (in->types[t] == HP_NONE)
-      return hp_error_set(error, "%s: no sample type %s in %s, which the first profile has", name,
-                          hp_profile_text(sum, wanted->type), hp_profile_text(sum, wanted->unit));
+      return hp_error_set(error, "%.200s: no sample type %s in %s, which %.200s has", name,
+                          hp_profile_text(sum, wanted->type), hp_profile_text(sum, wanted->unit), merge->first_name);
   }
   return 0;
 }
@@ -262,10 +263,12 @@ int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const
   in.functions = hp_alloc_none(profile->function_count);
   in.mappings = hp_alloc_none(profile->mapping_count);
   in.locations = hp_alloc_none(profile->location_count);
-  if (merge->profile_count++ == 0)
+  if (merge->profile_count++ == 0) {
+    merge->first_name = name;
     take_head(merge, &in);
-  else
+  } else {
     intersect_comments(merge, profile);
+  }
   in.types = hp_alloc_none(merge->sum->type_count);
   in.values = hp_alloc_zeroed(merge->sum->type_count, sizeof *in.values);
   int result = match_types(merge, &in, name, error);

@@ -18,8 +18,8 @@ struct hp_merge;
 struct hp_merge *hp_merge_new(void);
 
 /* Adds `scale` (1, or -1 for the old side of a difference) times every sample. The first profile's sample types are the sum's; a
- * later one must have them all, by name and unit, in any order; more are ignored. The profile is not kept.
- * Returns 0, or -1 and one sentence that names `name`. */
+ * later one must have them all, by name and unit, in any order; more are ignored. The profile is not kept;
+ * the first name is. Returns 0, or -1 and one sentence that names `name` and it. */
 int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const char *name, int64_t scale,
                  struct hp_error *error);
 

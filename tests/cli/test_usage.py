@@ -72,6 +72,15 @@ def test_a_difference_in_json_has_both_names_and_totals():
     expect(found == ["old.pb.gz", "new.pb.gz", 5000, 8000], found)
 
 
+def test_profiles_without_common_types_are_both_named():
+    """diff takes the new side first: "the first profile" was the second one of the call."""
+    maker = Maker(types=[("cpu", "nanoseconds")])
+    maker.add(STACK, [7])
+    maker.write(os.path.join(WORK, "cpu.pb.gz"))
+    refuses(1, "heap.pb.gz: no sample type cpu in nanoseconds, which cpu.pb.gz has", "diff", profile("heap.pb.gz", 5), "cpu.pb.gz")
+    refuses(1, "cpu.pb.gz: no sample type alloc_objects in count, which heap.pb.gz has", "merge", "heap.pb.gz", "cpu.pb.gz", "-o", "out.pb.gz")
+
+
 def test_a_difference_as_a_profile_tells_no_errors():
     """Two runs with 79 and 66 MiB on a stack: the difference alone would say 13 +- 0.9, and the truth is +- 3."""
     old, new = profile("old.pb.gz", 5000, period=524288), profile("new.pb.gz", 8000, period=524288)
