@@ -141,7 +141,16 @@ static void show_top(const char *path) {
   hp_profile_free(profile);
 }
 
-/* What is new since `before`, oldest first; of it the last one of process `pid`, or of any if the names do not tell. */
+/* Is `file`, which is not older, to be shown rather than `shown`? The last one of process `pid`, or of any if the names do not tell; a
+ * file of the peak, which is written after the dump that it is beside, only for want of another. */
+static bool is_shown_rather(const struct hp_out_file *file, const struct hp_out_file *shown, int64_t pid) {
+  if (shown == NULL) return true;
+  bool is_ours = file->pid == pid || file->pid < 0, was_ours = shown->pid == pid || shown->pid < 0;
+  if (is_ours != was_ours) return is_ours;
+  return is_ours && (!hp_out_is_peak(file->path) || hp_out_is_peak(shown->path));
+}
+
+/* What is new since `before`, oldest first, and the top of the last. */
 static void show_results(const struct hp_out_list *before, const char *template, int64_t pid) {
   struct hp_out_list after = {0};
   hp_out_template_list("", template, 0, &after);
@@ -153,7 +162,7 @@ static void show_results(const struct hp_out_list *before, const char *template,
   const struct hp_out_file *last = NULL;
   for (size_t i = 0; i < count; i++) {
     if (i < PATHS_SHOWN_MAX) hp_note("profile %s", fresh[i]->path);
-    if (fresh[i]->pid == pid || fresh[i]->pid < 0 || last == NULL) last = fresh[i];
+    if (is_shown_rather(fresh[i], last, pid)) last = fresh[i];
   }
   if (count > PATHS_SHOWN_MAX) hp_note("... and %zu more", count - PATHS_SHOWN_MAX);
   if (count == 0)

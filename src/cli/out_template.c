@@ -155,3 +155,9 @@ void hp_out_list_free(struct hp_out_list *list) {
   free(list->files);
   *list = (struct hp_out_list){0};
 }
+
+bool hp_out_is_peak(const char *path) {
+  static const char ending[] = ".peak.pb.gz";
+  size_t length = strlen(path);
+  return length >= strlen(ending) && strcmp(path + length - strlen(ending), ending) == 0;
+}

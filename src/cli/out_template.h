@@ -7,6 +7,7 @@
 #ifndef HP_OUT_TEMPLATE_H
 #define HP_OUT_TEMPLATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -30,6 +31,9 @@ char *hp_out_template_absolute(const char *text, const char *directory);
 /* Adds every regular file under `root` ("" or e.g. "/proc/7/root", put before each path) that `template` (absolute) can have
  * produced. pid 0: any; else %p must be this. Also with a kind before .pb.gz (heap, alloc, delta, full, peak). */
 void hp_out_template_list(const char *root, const char *template, int64_t pid, struct hp_out_list *list);
+
+/* Whether the name is that of a file of the peak: written beside a dump, and not of its moment. */
+bool hp_out_is_peak(const char *path);
 
 /* True if the list has this very file: same path, inode and time of change. */
 int hp_out_list_has(const struct hp_out_list *list, const struct hp_out_file *file);

@@ -15,6 +15,7 @@
 #include "cli_memory.h"
 #include "dump_request.h"
 #include "library_find.h"
+#include "out_template.h"
 #include "process_view.h"
 #include "profile_reader.h"
 
@@ -88,7 +89,7 @@ static int read_best(const struct hp_out_list *files, struct hp_profile **out, s
   hp_error_set(error, "the dump brought no file but of the peak");
   for (size_t i = 0; i < files->count; i++) {
     struct hp_profile *profile;
-    if (strstr(files->files[i].path, ".peak.pb.gz") != NULL) continue;
+    if (hp_out_is_peak(files->files[i].path)) continue;
     if (hp_profile_read(files->files[i].path, &profile, error) != 0) continue;
     bool has_use = hp_profile_type_find(profile, "inuse_space") != HP_NONE;
     if (*out != NULL && (!has_use || hp_profile_type_find(*out, "inuse_space") != HP_NONE)) {

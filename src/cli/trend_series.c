@@ -13,6 +13,7 @@
 #include "cli_memory.h"
 #include "frame_filter.h"
 #include "id_map.h"
+#include "out_template.h"
 #include "profile_origin.h"
 #include "profile_reader.h"
 #include "sampling_error.h"
@@ -334,12 +335,6 @@ static int build_of_one(char *const *paths, size_t count, const struct hp_trend_
   return result;
 }
 
-static bool is_of_peak(const char *path) {
-  static const char ending[] = ".peak.pb.gz";
-  size_t length = strlen(path);
-  return length >= strlen(ending) && strcmp(path + length - strlen(ending), ending) == 0;
-}
-
 int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_options *options, struct hp_view_frames *frames,
                    struct hp_trend *out, struct hp_error *error) {
   if (count < HP_TREND_DUMPS_MIN) return hp_error_set(error, "a trend needs at least %d profiles", HP_TREND_DUMPS_MIN);
@@ -348,7 +343,7 @@ int hp_trend_build(char *const *paths, size_t count, const struct hp_trend_optio
   char **others = hp_alloc(count * sizeof *others);
   size_t other_count = 0;
   for (size_t i = 0; i < count; i++)
-    if (!is_of_peak(paths[i])) others[other_count++] = paths[i];
+    if (!hp_out_is_peak(paths[i])) others[other_count++] = paths[i];
   bool has_enough = other_count >= HP_TREND_DUMPS_MIN;
   int result = build_of_one(has_enough ? others : paths, has_enough ? other_count : count, options, frames, out, error);
   if (result == 0 && has_enough) out->files_of_peaks = count - other_count;

@@ -120,6 +120,15 @@ def test_run_lists_the_profiles_of_children_and_shows_the_top_of_the_main_proces
     expect("97.7KiB" in result.stderr, result.stderr)
 
 
+def test_run_shows_the_last_moment_and_not_the_peak():
+    """The peak's file is written last."""
+    folder = fresh("peak")
+    result = run(sys.executable, "-c", "large = bytearray(50 << 20); del large", cwd=folder, options=["--peak=1", "-o", "x.pb.gz"])
+    shown, last, peak = (re.search(r"^Type: .*$", text, re.M).group(0) for text in
+                         (result.stderr, *(heapprof("top", os.path.join(folder, name)).stdout for name in ("x.pb.gz", "x.peak.pb.gz"))))
+    expect(shown == last != peak, shown, last, peak)
+
+
 def test_run_keeps_its_options_from_the_command_and_passes_the_rest():
     result = run("sh", "-c", "echo $HEAPPROF_PERIOD $HEAPPROF_LABELS $1", "sh", "--keep=3", cwd=fresh("options"),
                  options=["--period=7.5", "--labels=size,age", "-q"])
