@@ -9,10 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli_memory.h"
+
+#define OWN_FD "/proc/self/fd/%d"
+
+enum { LINK_TRIES = 100 };
 
 static int fail(const struct hp_output_file *output, int failed_errno, struct hp_error *error) {
   if (output->fd == STDOUT_FILENO) return hp_error_set(error, "cannot write to standard output: %s", strerror(failed_errno));
@@ -23,6 +28,41 @@ static bool is_stdout(const char *path, const struct stat *status) {
   struct stat own;
   if (strcmp(path, "-") == 0) return true;
   return status != NULL && fstat(STDOUT_FILENO, &own) == 0 && own.st_dev == status->st_dev && own.st_ino == status->st_ino;
+}
+
+/* A file without a name in the folder of `path`: the kernel removes it when the command is interrupted. -1: not here. */
+static int open_unnamed(const char *path) {
+  const char *slash = strrchr(path, '/');
+  char *folder = slash == NULL ? hp_strdup(".") : slash == path ? hp_strdup("/") : strndup(path, (size_t)(slash - path));
+  int fd = folder != NULL ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
+  free(folder);
+  char *own = hp_format(OWN_FD, fd);
+  if (fd >= 0 && access(own, F_OK) != 0) { /* no /proc: it could get no name later */
+    close(fd);
+    fd = -1;
+  }
+  free(own);
+  return fd;
+}
+
+/* The file without a name gets one beside `path`. Null: errno says why. */
+static char *link_unnamed(int fd, const char *path) {
+  char *own = hp_format(OWN_FD, fd), *name = NULL;
+  int result = -1;
+  for (int i = 0; i < LINK_TRIES && result != 0; i++) {
+    uint32_t number = 0;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number) number = (uint32_t)(getpid() + i);
+    free(name);
+    name = hp_format("%s.%06x", path, number & 0xffffff);
+    result = linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+    if (result != 0 && errno != EEXIST) break;
+  }
+  int failed_errno = errno;
+  free(own);
+  if (result == 0) return name;
+  free(name);
+  errno = failed_errno;
+  return NULL;
 }
 
 /* A new file beside `path`, with the mode a plain open would have given it. */
@@ -44,6 +84,8 @@ int hp_output_file_open(struct hp_output_file *output, const char *path, struct 
     output->fd = STDOUT_FILENO;
   else if (exists && !S_ISREG(status.st_mode))
     output->fd = open(path, O_WRONLY | O_CLOEXEC);
+  else if ((output->fd = open_unnamed(path)) >= 0)
+    output->is_unnamed = true;
   else
     output->fd = open_temporary(path, &output->temporary);
   if (output->fd >= 0) return 0;
@@ -54,6 +96,8 @@ int hp_output_file_open(struct hp_output_file *output, const char *path, struct 
 }
 
 int hp_output_file_finish(struct hp_output_file *output, int failed_errno, struct hp_error *error) {
+  if (output->is_unnamed && failed_errno == 0 && (output->temporary = link_unnamed(output->fd, output->path)) == NULL)
+    failed_errno = errno;
   if (output->fd != STDOUT_FILENO && close(output->fd) != 0 && failed_errno == 0) failed_errno = errno;
   if (output->temporary != NULL) {
     if (failed_errno == 0 && rename(output->temporary, output->path) != 0) failed_errno = errno;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * output_file.h - where a result goes: standard output, a new file that appears whole or not at all, or a device or pipe.
  *
- * A file is written beside its name (mode 0666 less umask) and renamed: a reader never sees half of it, a link by that name is
- * replaced and not followed. What is no regular file (/dev/null, a pipe) is opened and written, never replaced.
+ * A file is written without a name where the file system has such files, else beside its own (mode 0666 less umask), and renamed: a
+ * reader never sees half of it, a command that is interrupted leaves none, a link by that name is replaced and not followed. What is no regular file (/dev/null, a pipe) is opened and written, never replaced.
  */
 #ifndef HP_OUTPUT_FILE_H
 #define HP_OUTPUT_FILE_H
+
+#include <stdbool.h>
 
 #include "cli_error.h"
 
 struct hp_output_file {
   int fd;          /* write here */
-  char *temporary; /* null: what fd writes to is the target itself */
+  char *temporary; /* null: what fd writes to is the target itself, or has no name yet */
+  bool is_unnamed;
   const char *path;
 };
 

@@ -15,6 +15,7 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -183,6 +184,25 @@ def test_a_link_is_replaced_and_not_followed():
         expect(result.returncode == 0 and not os.path.islink(path("link")), arguments, result.stderr)
         expect(open(path("target"), "rb").read() == b"kept", arguments)
     expect(not glob.glob(path("link.*")), glob.glob(path("link.*")))
+
+
+def test_who_is_interrupted_while_writing_leaves_nothing():
+    """What is killed at its file's largest size allowed, as by Ctrl-C at that moment."""
+    folder = fresh_folder(path("interrupted"))
+    for arguments in writers(os.path.join(folder, "out")):
+        result = heapprof(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1)))
+        expect(result.returncode == -signal.SIGXFSZ, arguments, result.returncode, result.stderr)
+    if not has_unnamed_files(folder):
+        return "skipped: no O_TMPFILE here"
+    expect(os.listdir(folder) == [], os.listdir(folder))
+
+
+def has_unnamed_files(folder):
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+        return True
+    except OSError:
+        return False
 
 
 def good():
