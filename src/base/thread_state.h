@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * thread_state.h - what the profiler keeps for each thread: 48 bytes of initial-exec TLS, all zero in a new thread.
+ * thread_state.h - what the profiler keeps for each thread: 64 bytes of initial-exec TLS, all zero in a new thread.
  *
  * Invariants  `section` is not 0 while the thread is inside the profiler; calls of the allocator then pass through
  *             unsampled, and a handler that wants a dump leaves a request instead (control/trigger).
- *             A handler of the program may end there by exit(), or free a block: then it looks at `locks_held`.
+ *             A handler of the program may end there by exit(), or free a block: then it looks at `locks_held`. Or it may
+ *             leave by longjmp: then nobody comes to the section's end (preload/sampled_path, hp_sampled_decide).
  * Threads     each its own, plus signal handlers on it: what they look at is volatile. */
 #ifndef HP_THREAD_STATE_H
 #define HP_THREAD_STATE_H
@@ -21,12 +22,21 @@ struct hp_thread_state {
   uint16_t name_id;             /* label `thread` */
   volatile uint32_t locks_held; /* held, or being taken or released: a handler that finds one must not wait for any */
   uint32_t takings;             /* sections that only took a record out (preload/sampled_path) */
+  uintptr_t section_frame;      /* frame of the function that entered the outermost section, the last time */
+  uintptr_t section_return;     /* where it returns to, as that stands in the frame */
   uint64_t new_size;            /* of the last operator new that was only forwarded (preload/interpose_cxx.c) */
 };
 
 extern __thread struct hp_thread_state hp_thread HP_TLS;
 
-static inline void hp_section_enter(void) {
+/* Inlined always: the frame it notes is that of the function that is to leave the section, too. */
+static inline __attribute__((always_inline)) void hp_section_enter(void) {
+  if (hp_thread.section == 0) {
+    const uintptr_t *frame = __builtin_frame_address(0);
+    hp_thread.section_frame = (uintptr_t)frame;
+    hp_thread.section_return = frame[1];
+  }
+  hp_signal_fence();
   hp_thread.section = hp_thread.section + 1;
   hp_signal_fence();
 }
@@ -34,7 +44,7 @@ static inline void hp_section_enter(void) {
 /* The caller serves hp_thread.dump_wanted afterwards (preload/sampled_path). */
 static inline void hp_section_leave(void) {
   hp_signal_fence();
-  hp_thread.section = hp_thread.section - 1;
+  if (HP_LIKELY(hp_thread.section != 0)) hp_thread.section = hp_thread.section - 1; /* 0: taken for left by longjmp */
 }
 
 static inline void hp_thread_lock_begin(void) {

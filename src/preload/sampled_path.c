@@ -102,9 +102,20 @@ void hp_sampled_record(void *ptr, size_t size, float weight, const struct hp_fra
   errno = saved_errno;
 }
 
+/* A handler of the program's that interrupted the section may have left it by longjmp, out of a stack overflow (which at rate 1
+ * comes to pass in a walk more often than not) or of a timer. Nobody comes to its end then, so it ends here. Not with a lock held,
+ * since what that guards may be half changed: such a thread is sampled no more. */
+static HP_COLD HP_NOINLINE bool end_section_that_was_left(uintptr_t alive) {
+  if (hp_thread.locks_held != 0 || !hp_unwind_was_left(hp_thread.section_frame, hp_thread.section_return, alive))
+    return false;
+  hp_thread.section = 0;
+  return true;
+}
+
 float hp_sampled_decide(size_t size) {
   float weight = hp_sampler_decide_slow(size);
-  if (HP_UNLIKELY(hp_thread.section != 0) && weight != 0) {
+  if (HP_UNLIKELY(hp_thread.section != 0) && weight != 0 &&
+      !end_section_that_was_left((uintptr_t)__builtin_frame_address(0))) {
     hp_add_relaxed(&hp_recorder_losses.reentrant, 1);
     return 0;
   }

@@ -54,6 +54,15 @@ void hp_remembered_begin(struct hp_remembered *record, uint32_t generation) {
   record->is_due = false;
 }
 
+void hp_remembered_forget(void) {
+  struct hp_remembered *record = hp_remembered_tls.record;
+  if (record == NULL) return;
+  hp_remembered_begin(record, 0);
+  hp_remembered_end(record);
+  record->is_due = true;
+  for (size_t i = 0; record->repeats != NULL && i < HP_REPEATS_ENTRIES; i++) record->repeats->entries[i].pc = 0;
+}
+
 static uintptr_t cfa_of(const struct hp_remembered_frame *frame) { return frame->sp + frame->cfa_distance; }
 
 /* Does the step lead to the next entry, by slots that hold what it says? (A signed return address is kept as it stands.) */

@@ -104,6 +104,9 @@ static inline struct hp_remembered *hp_remembered_get(void) {
   return own->record;
 }
 
+/* This thread's record, and its repeats, are as new. */
+void hp_remembered_forget(void);
+
 /* An empty record for this generation. */
 void hp_remembered_begin(struct hp_remembered *record, uint32_t generation);
 

@@ -7,11 +7,14 @@
  *   CFA = sp|fp + n;  pc' = *(CFA - 8);  fp' = *(CFA - m);  sp' = CFA */
 #include "unwinder.h"
 
+#include <signal.h>
+
 #include "modules.h"
 #include "object_find.h"
 #include "object_list.h"
 #include "remembered.h"
 #include "rule_cache.h"
+#include "sys.h"
 #include "walk.h"
 
 static void walk_begin(struct hp_walk *walk, const struct hp_frame_start *start) {
@@ -258,6 +261,17 @@ struct hp_hash_tail hp_unwind_tail(void) {
 }
 
 void hp_unwind_flush(void) { hp_rule_cache_flush(hp_modules_epoch()); }
+
+HP_READS_STACK bool hp_unwind_was_left(uintptr_t frame, uintptr_t return_word, uintptr_t alive) {
+  enum { BELOW_KNOWN_BYTES = 8192 }; /* frames of ours below the last start of a walk */
+  const struct hp_stack_range *own = &hp_stack_own_tls.range;
+  if (alive - own->lo >= own->hi - own->lo || frame >= own->hi || frame + BELOW_KNOWN_BYTES < own->lo) return false;
+  if (alive < frame && ((const uintptr_t *)frame)[1] == return_word) return false;
+  stack_t alternate; /* may be a piece of the own one */
+  if (hp_syscall2(SYS_sigaltstack, NULL, &alternate) != 0 || (alternate.ss_flags & SS_ONSTACK) != 0) return false;
+  hp_remembered_forget();
+  return true;
+}
 
 static __thread uint32_t own_unloads HP_TLS; /* this thread is in so many dlcloses */
 

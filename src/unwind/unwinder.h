@@ -65,6 +65,11 @@ struct hp_hash_tail hp_unwind_tail(void);
                            .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 #endif
 
+/* Has the function whose frame this was been left for ever, by longjmp? So it is if its return address no longer stands there, or if
+ * `alive`, the frame of the caller or one above, is not below it; said only if the thread is on its own stack and the frame was on it.
+ * Then what the thread remembers of its walks is forgotten: it may be half written. */
+bool hp_unwind_was_left(uintptr_t frame, uintptr_t return_word, uintptr_t alive);
+
 /* Tests: drop every cached rule and remembered stack. Any thread. */
 void hp_unwind_flush(void);
 

@@ -2,11 +2,14 @@
  * in_the_middle.c - claim: a signal, a fork and an exit that come while the profiler is at work, as a handler of the program's may
  * bring them, wait for nothing and lose nothing but what is said. With the testing library, which stops at the right places.
  *   in_the_middle signal    in a sample: the dump is made at its end
+ *   in_the_middle jump      out of a sample by longjmp, and out of a stack overflow: what comes next is sampled, and dumped
  *   in_the_middle free      a free and a realloc in a dump, with its lock held: the records stay and are closed as missed frees when the
  *                           addresses come again
  *   in_the_middle fork      in a dump, with its lock held: the child gives it up, may go on as it likes, and dumps itself
  *   in_the_middle exit      the same, and the child calls exit() there; ages are asked for, whose books may be half changed: no dump */
 #include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +42,55 @@ static int signal_in_sample(void) {
   free(block);
   use_heap();
   return dumps() == before + 1 ? 0 : 2;
+}
+
+static sigjmp_buf target;
+static void jump(int number) {
+  (void)number;
+  siglongjmp(target, 1);
+}
+
+/* At rate 1 a block to each frame, so that the walks for them come to the end of the stack first. */
+static volatile bool is_endless = true;
+static __attribute__((noinline)) int use_up_stack(int depth) {
+  void *volatile block = malloc(10);
+  volatile char room[256];
+  memset((char *)room, depth, sizeof room);
+  free(block);
+  return is_endless ? use_up_stack(depth + 1) + room[depth & 255] : 0;
+}
+
+static __attribute__((noinline)) uint64_t sampled_by_use(void) {
+  struct heapprof_stats before = {.struct_size = sizeof before}, after = before;
+  if (heapprof_stats(&before) != 0) return 0;
+  use_heap();
+  return heapprof_stats(&after) == 0 ? after.samples - before.samples : 0;
+}
+
+static __attribute__((noinline)) void allocate_and_jump(void) {
+  void *volatile block = malloc(100);
+  free(block);
+}
+
+static int jump_out_of_samples(void) {
+  static char handlers_stack[64 * 1024];
+  stack_t stack = {.ss_sp = handlers_stack, .ss_size = sizeof handlers_stack};
+  struct sigaction action = {.sa_handler = jump, .sa_flags = SA_ONSTACK}, before;
+  uint64_t all = sampled_by_use();
+  if (all == 0 || sigaltstack(&stack, NULL) != 0 || sigaction(SIGSEGV, &action, NULL) != 0) return 20;
+  for (int i = 0; i < 100; i++) {
+    if (sigaction(SIGUSR2, &action, &before) != 0) return 21;
+    heapprof_test_unwinder(HEAPPROF_TEST_UNWINDER_SIGNALS);
+    if (sigsetjmp(target, 1) == 0) allocate_and_jump();
+    heapprof_test_unwinder(HEAPPROF_TEST_UNWINDER_REAL);
+    if (sigaction(SIGUSR2, &before, NULL) != 0) return 22;
+    if (sampled_by_use() != all) return 23;
+  }
+  if (sigsetjmp(target, 1) == 0) use_up_stack(0);
+  if (sampled_by_use() != all) return 24;
+  uint64_t dumped = dumps();
+  raise(SIGUSR2);
+  return dumps() == dumped + 1 ? 0 : 25;
 }
 
 static uint64_t missed_frees(void) {
@@ -108,5 +160,6 @@ static int fork_in_dump(void) {
 int main(int argc, char **argv) {
   what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "signal") == 0) return signal_in_sample();
+  if (strcmp(what, "jump") == 0) return jump_out_of_samples();
   return strcmp(what, "free") == 0 ? frees_in_dump() : fork_in_dump();
 }
