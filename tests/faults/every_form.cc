@@ -13,7 +13,9 @@
 extern "C" void free_sized(void *, std::size_t) __attribute__((weak));
 extern "C" void free_aligned_sized(void *, std::size_t, std::size_t) __attribute__((weak));
 
-struct alignas(128) Wide { char bytes[128]; };
+struct alignas(128) Wide {
+  char bytes[128];
+};
 
 static void grow_by_array() {
   char *block = nullptr;
