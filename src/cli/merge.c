@@ -237,17 +237,24 @@ static void take_head(struct hp_merge *merge, struct incoming *in) {
   if (first->mapping_count != 0) map_mapping(merge, in, 0);
 }
 
-/* Comments stay only if every profile has them: figures of one process say nothing about the sum. */
-static void intersect_comments(struct hp_merge *merge, const struct hp_profile *profile) {
+static bool has_comment(const struct hp_profile *profile, const char *text) {
+  for (size_t i = 0; i < profile->comment_count; i++)
+    if (strcmp(text, hp_profile_text(profile, profile->comments[i])) == 0) return true;
+  return false;
+}
+
+/* Comments stay only if every profile has them: figures of one process say nothing about the sum. But what holds a difference is one. */
+static void join_comments(struct hp_profile *sum, const struct hp_profile *profile) {
   size_t kept = 0;
-  for (size_t i = 0; i < merge->sum->comment_count; i++) {
-    const char *text = hp_profile_text(merge->sum, merge->sum->comments[i]);
-    bool shared = false;
-    for (size_t c = 0; c < profile->comment_count && !shared; c++)
-      shared = strcmp(text, hp_profile_text(profile, profile->comments[c])) == 0;
-    if (shared) merge->sum->comments[kept++] = merge->sum->comments[i];
+  for (size_t i = 0; i < sum->comment_count; i++) {
+    const char *text = hp_profile_text(sum, sum->comments[i]);
+    if (hp_profile_is_difference_mark(text) || has_comment(profile, text)) sum->comments[kept++] = sum->comments[i];
   }
-  merge->sum->comment_count = kept;
+  sum->comment_count = kept;
+  for (size_t i = 0; i < profile->comment_count; i++) {
+    const char *text = hp_profile_text(profile, profile->comments[i]);
+    if (hp_profile_is_difference_mark(text) && !has_comment(sum, text)) hp_profile_append_comment(sum, text);
+  }
 }
 
 static void take_times(struct hp_profile *sum, const struct hp_profile *profile) {
@@ -267,7 +274,7 @@ int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const
     merge->first_name = name;
     take_head(merge, &in);
   } else {
-    intersect_comments(merge, profile);
+    join_comments(merge->sum, profile);
   }
   in.types = hp_alloc_none(merge->sum->type_count);
   in.values = hp_alloc_zeroed(merge->sum->type_count, sizeof *in.values);

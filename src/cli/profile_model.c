@@ -282,6 +282,10 @@ void hp_profile_mark_difference(struct hp_profile *profile, bool of_one_process)
   hp_profile_append_comment(profile, of_one_process ? difference_mark_of_one : difference_mark);
 }
 
+bool hp_profile_is_difference_mark(const char *comment) {
+  return strcmp(comment, difference_mark) == 0 || strcmp(comment, difference_mark_of_one) == 0;
+}
+
 static bool has_comment(const struct hp_profile *profile, const char *text) {
   for (size_t i = 0; i < profile->comment_count; i++)
     if (strcmp(hp_profile_text(profile, profile->comments[i]), text) == 0) return true;

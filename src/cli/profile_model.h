@@ -154,6 +154,7 @@ uint32_t hp_profile_error_partner(const struct hp_profile *profile, uint32_t typ
 /* Marks a profile made by subtracting, in its comments: what was in both sides is gone from its figures, but not what sampling left of
  * doubt in it, so no errors can be told from it. `of_one_process`: but of what was allocated, of which all of the first is in the second. */
 void hp_profile_mark_difference(struct hp_profile *profile, bool of_one_process);
+bool hp_profile_is_difference_mark(const char *comment);
 
 /* The index of `text`, appended if it is not there yet. The bytes are copied. */
 uint32_t hp_profile_intern(struct hp_profile *profile, const char *text);

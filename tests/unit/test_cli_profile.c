@@ -303,6 +303,23 @@ static void test_a_difference_drops_rows_that_did_not_change(void **unused) {
   hp_profile_free(p);
 }
 
+static void test_a_sum_that_holds_a_difference_is_one(void **unused) {
+  (void)unused;
+  for (int which = 0; which < 2; which++) {
+    struct hp_profile *sides[2] = {sample_profile(0x400000, 1), sample_profile(0x400000, 3)};
+    for (int i = 0; i < 2; i++) sides[i]->period = 512 << 10;
+    hp_profile_mark_difference(sides[which], false);
+    struct hp_merge *merge = hp_merge_new();
+    for (int i = 0; i < 2; i++) assert_int_equal(hp_merge_add(merge, sides[i], "side", 1, NULL), 0);
+    struct hp_profile *sum = hp_merge_finish(merge);
+    assert_int_equal(hp_profile_error_partner(sum, 1), HP_NONE);
+    assert_int_equal(hp_profile_error_partner(sides[!which], 1), 0);
+    assert_int_equal(sum->comment_count, 2); /* "common" and the mark */
+    hp_profile_free(sum);
+    for (int i = 0; i < 2; i++) hp_profile_free(sides[i]);
+  }
+}
+
 static void test_stacks_with_other_labels_stay_apart(void **unused) {
   (void)unused;
   struct hp_profile *p = sample_profile(0x400000, 1), *q = sample_profile(0x400000, 1);
@@ -402,6 +419,10 @@ static void test_damaged_files_say_what_is_wrong(void **unused) {
   expect_error("\x12\xff\xff\xff\xff\x0f", 6, "malformed"); /* a sample of 4 GiB */
   expect_error("heap_v2/524288\n  t*: 1: 2 [0: 0]\n", 32, "text form");
   expect_error("heap profile:      1:        2 [", 32, "text form");
+  expect_error("\x28\xb5\x2f\xfd\x24\x09", 6, "zstd -dc FILE |");
+  expect_error("\xfd\x37zXZ\x00\x00", 7, "xz -dc FILE |");
+  expect_error("PK\x03\x04\x14\x00", 6, "zip archive");
+  expect_error("\x7f\x45LF\x02\x01", 6, "a program or library");
   expect_error("\x1f\x8b\x08", 3, "ends too early");
   expect_error("\x1f\x8b\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12, "gzip");
   expect_error("\x32\x00", 2, "no sample types");
@@ -619,6 +640,7 @@ int main(void) {
       cmocka_unit_test(test_a_type_that_is_not_there_is_an_error),
       cmocka_unit_test(test_merge_joins_stacks_loaded_at_other_addresses),
       cmocka_unit_test(test_a_difference_drops_rows_that_did_not_change),
+      cmocka_unit_test(test_a_sum_that_holds_a_difference_is_one),
       cmocka_unit_test(test_stacks_with_other_labels_stay_apart),
       cmocka_unit_test(test_samples_without_a_stack_are_summed_by_their_labels),
       cmocka_unit_test(test_merge_refuses_a_profile_without_the_types),
