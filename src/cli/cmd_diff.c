@@ -177,7 +177,8 @@ int hp_cmd_diff(int argc, char **argv) {
       case 'o': diff.output = optarg; break;
       case 't': diff.report.type = optarg; break;
       case 'n':
-        if (hp_parse_integer(optarg, 0, INT32_MAX, &diff.count) != 0) return hp_usage("diff", "-n %s is no number", optarg);
+        if (hp_parse_integer(optarg, 0, INT32_MAX, &diff.count) != 0)
+          return hp_usage("diff", "-n %s is no number from 0 to %d", optarg, INT32_MAX);
         break;
       case 'l': diff.report.by_line = true; break;
       case 'f': diff.report.focus = optarg; break;

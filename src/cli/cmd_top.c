@@ -103,7 +103,8 @@ int hp_cmd_top(int argc, char **argv) {
     switch (option) {
       case 't': top.report.type = optarg; break;
       case 'n':
-        if (hp_parse_integer(optarg, 0, INT32_MAX, &top.count) != 0) return hp_usage("top", "-n %s is no number", optarg);
+        if (hp_parse_integer(optarg, 0, INT32_MAX, &top.count) != 0)
+          return hp_usage("top", "-n %s is no number from 0 to %d", optarg, INT32_MAX);
         break;
       case 'l': top.report.by_line = true; break;
       case 'T': top.report.edges = true; break;

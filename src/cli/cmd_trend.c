@@ -41,7 +41,8 @@ int hp_cmd_trend(int argc, char **argv) {
   while ((option = getopt_long(argc, argv, ":n:slaf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 'n':
-        if (hp_parse_integer(optarg, 0, INT32_MAX, &count) != 0) return hp_usage("trend", "-n %s is no number", optarg);
+        if (hp_parse_integer(optarg, 0, INT32_MAX, &count) != 0)
+          return hp_usage("trend", "-n %s is no number from 0 to %d", optarg, INT32_MAX);
         break;
       case 's': whole = true; break;
       case 'a': trend_options.all_processes = true; break;

@@ -155,14 +155,28 @@ static size_t whole_fields(const uint8_t *bytes, size_t length) {
   return at;
 }
 
-/* What people have lying about besides: the text that jemalloc, gperftools and Go's ?debug=1 write. */
-static bool is_text_profile(const uint8_t *bytes, size_t length) {
-  static const char *const beginnings[] = {"heap_v2/", "heap profile:", "--- "};
-  for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-    size_t needed = strlen(beginnings[i]);
-    if (length >= needed && memcmp(bytes, beginnings[i], needed) == 0) return true;
+/* What people have lying about besides, the text that jemalloc, gperftools and Go's ?debug=1 write, and what files come packed in: what to
+ * say of it. Null: none of these; no profile begins like one. */
+static const char *other_format(const uint8_t *bytes, size_t length) {
+  static const char text_form[] = "it is the text form, of jemalloc or gperftools; pprof -proto PROGRAM FILE converts it";
+  static const struct {
+    const char *beginning, *what;
+  } formats[] = {{"heap_v2/", text_form},
+                 {"heap profile:", text_form},
+                 {"--- ", text_form},
+                 {"\x28\xb5\x2f\xfd", "it is compressed by zstd; zstd -dc FILE | heapprof top - reads it"},
+                 {"\xfd"
+                  "7zXZ",
+                  "it is compressed by xz; xz -dc FILE | heapprof top - reads it"},
+                 {"PK\x03\x04", "it is a zip archive; unzip -p FILE | heapprof top - reads the profile in it"},
+                 {"\x7f"
+                  "ELF",
+                  "it is a program or library"}};
+  for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+    size_t needed = strlen(formats[i].beginning);
+    if (length >= needed && memcmp(bytes, formats[i].beginning, needed) == 0) return formats[i].what;
   }
-  return false;
+  return NULL;
 }
 
 /* What a long field left behind is not worth keeping. */
@@ -188,9 +202,8 @@ static int cut(struct hp_profile_runs *runs, struct slot *slot, struct slot *bef
     if (hp_byte_source_read(runs->source, slot->bytes + slot->held, room - slot->held, &got, error) != 0) return -1;
     slot->held += got;
     if (got != 0 && slot->held < room) continue; /* full runs only: fewer of them */
-    if (is_first && is_text_profile(slot->bytes, slot->held))
-      return hp_profile_malformed(
-          name, "it is the text form, of jemalloc or gperftools; pprof -proto PROGRAM FILE converts it", error);
+    const char *other = is_first ? other_format(slot->bytes, slot->held) : NULL;
+    if (other != NULL) return hp_profile_malformed(name, other, error);
     if (is_first && got == 0 && slot->held == 0) return hp_profile_malformed(name, "it is empty", error);
     slot->length = whole_fields(slot->bytes, slot->held);
     if (slot->length == SIZE_MAX) return hp_profile_malformed(name, "malformed protobuf", error);
