@@ -6,16 +6,20 @@
  */
 #include "merge.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli_memory.h"
+#include "id_map.h"
 #include "index_table.h"
 #include "profile_reader.h"
 
 struct hp_merge {
   struct hp_profile *sum;
   size_t profile_count;
+  struct hp_id_map programs; /* by the string of their build id, else their file */
+  uint32_t program_count;
   const char *first_name;
   struct hp_index_table mappings, locations, stacks;
   uint64_t seed;
@@ -257,6 +261,13 @@ static void join_comments(struct hp_profile *sum, const struct hp_profile *profi
   }
 }
 
+static void count_program(struct hp_merge *merge, const struct hp_profile *profile) {
+  if (profile->mapping_count == 0) return;
+  const struct hp_mapping *program = &profile->mappings[0];
+  const char *text = hp_profile_text(profile, program->build_id != 0 ? program->build_id : program->file);
+  if (hp_id_map_add(&merge->programs, hp_profile_intern(merge->sum, text), merge->program_count)) merge->program_count++;
+}
+
 static void take_times(struct hp_profile *sum, const struct hp_profile *profile) {
   if (profile->time_nanos > sum->time_nanos) sum->time_nanos = profile->time_nanos;
   if (profile->period > sum->period) sum->period = profile->period;
@@ -276,6 +287,7 @@ int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const
   } else {
     join_comments(merge->sum, profile);
   }
+  count_program(merge, profile);
   in.types = hp_alloc_none(merge->sum->type_count);
   in.values = hp_alloc_zeroed(merge->sum->type_count, sizeof *in.values);
   int result = match_types(merge, &in, name, error);
@@ -310,6 +322,7 @@ struct hp_profile *hp_merge_finish(struct hp_merge *merge) {
     kept++;
   }
   sum->sample_count = kept;
+  hp_id_map_free(&merge->programs);
   hp_index_table_free(&merge->mappings);
   hp_index_table_free(&merge->locations);
   hp_index_table_free(&merge->stacks);
@@ -330,12 +343,14 @@ int hp_merge_files(char *const *paths, size_t count, struct hp_origins *origins,
     result = hp_merge_add(merge, profile, paths[i], 1, error);
     hp_profile_free(profile);
   }
+  uint32_t programs = merge->program_count;
   struct hp_profile *sum = hp_merge_finish(merge);
   if (result != 0) {
     hp_profile_free(sum);
     return result;
   }
-  char *comment = hp_format("sum of %zu profiles", count);
+  char *comment = programs > 1 ? hp_format("sum of %zu profiles of %" PRIu32 " programs", count, programs)
+                               : hp_format("sum of %zu profiles", count);
   hp_profile_append_comment(sum, comment);
   free(comment);
   *out = sum;
