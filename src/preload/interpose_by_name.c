@@ -3,7 +3,10 @@
  * whatever realloc the process found first, and that need not be ours: an allocator that is linked into the program or preloaded
  * before us has blocks that the one behind us does not know, and so has a wrapper that puts a header before each block. So they
  * are passed on by name, from a file that does not define it (where one does, the compiler calls it straight). If the name is
- * ours the call is counted there, and our own frame is stepped over. (No header: nobody calls these.) */
+ * ours the call is counted there, and our own frame is stepped over. (The exported ones have no header: nobody
+ * calls them.) */
+#include "interpose_by_name.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,3 +34,14 @@ HP_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size) {
   (void)size;
   free(ptr);
 }
+
+/* ---- interpose_by_name.h ---- */
+void _ZdlPv(void *ptr);
+void _ZdaPv(void *ptr);
+void _ZdlPvSt11align_val_t(void *ptr, size_t alignment);
+void _ZdaPvSt11align_val_t(void *ptr, size_t alignment);
+
+void hp_by_name_delete(void *ptr) { _ZdlPv(ptr); }
+void hp_by_name_delete_array(void *ptr) { _ZdaPv(ptr); }
+void hp_by_name_delete_aligned(void *ptr, size_t alignment) { _ZdlPvSt11align_val_t(ptr, alignment); }
+void hp_by_name_delete_array_aligned(void *ptr, size_t alignment) { _ZdaPvSt11align_val_t(ptr, alignment); }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "hot.h"
+#include "interpose_by_name.h"
 #include "loader_calls.h"
 #include "next_malloc.h"
 #include "sampled_path.h"
@@ -83,19 +84,6 @@ static enum route end_probe(struct gap kept) {
   return ends_in_malloc ? ROUTE_FORWARD : ROUTE_SAMPLE;
 }
 
-/* The probe's block goes back by the delete that belongs to its new: an allocator may tell the forms apart, and what the
- * runtime's ended in may be an allocator in front of us. Only when the route is known: that delete may call new (tcmalloc's debugging
- * one does, under a lock of its own). */
-static void give_back(void *block, const char *delete_name, void *caller) {
-  void (*found)(void *) = (void (*)(void *))find_operator(delete_name, caller);
-  found != NULL ? found(block) : free(block);
-}
-
-static void give_back_aligned(void *block, const char *delete_name, void *caller) {
-  void (*found)(void *, size_t) = (void (*)(void *, size_t))find_operator(delete_name, caller);
-  found != NULL ? found(block, PROBE_ALIGNMENT) : free(block);
-}
-
 /* The extent of the runtime's function, from the symbol table the loader has in memory. */
 static void note_forwarder(const void *function) {
   Dl_info info;
@@ -108,47 +96,48 @@ static void note_forwarder(const void *function) {
  * id        names the pointer and the functions of this form
  * symbol    its linker name
  * params    after the size, args the same as arguments, align its alignment, nothrow whether it may return NULL
- * give_back the function that returns the probe's block, and the linker name of the delete it takes */
+ * give_back the call that returns the probe's block. Only when the route is known: a delete may call new (tcmalloc's debugging
+ *           one does, under a lock of its own) */
 #define NOTHING
-#define DEFINE_NEW(id, symbol, params, args, probe_args, align, may_fail, give_back, delete_name) \
-  static void *(*next_##id)(size_t params);                                                       \
-  static enum route route_##id;                                                                   \
-  static HP_COLD enum route resolve_##id(void *caller) {                                          \
-    hp_next_resolve_all();                                                                        \
-    void *(*found)(size_t params) = (void *(*)(size_t params))find_operator(#symbol, caller);     \
-    if (found == NULL) return ROUTE_UNKNOWN;                                                      \
-    hp_store_release(&next_##id, found);                                                          \
-    struct gap kept = begin_probe();                                                              \
-    void *block = found(PROBE_SIZE probe_args);                                                   \
-    enum route route = end_probe(kept);                                                           \
-    if (route == ROUTE_FORWARD) note_forwarder((const void *)found);                              \
-    hp_store_release(&route_##id, route);                                                         \
-    give_back(block, #delete_name, caller);                                                       \
-    return route;                                                                                 \
-  }                                                                                               \
-  static HP_NOINLINE void *sampled_##id(size_t size params) {                                     \
-    struct hp_frame_start start = HP_FRAME_START();                                               \
-    float weight = hp_sampled_decide(size);                                                       \
-    void *ptr = next_##id(size args);                                                             \
-    if (weight != 0) hp_sampled_record(ptr, size, weight, &start);                                \
-    return ptr;                                                                                   \
-  }                                                                                               \
-  static HP_COLD void *first_##id(size_t size params) {                                           \
-    enum route route = resolve_##id(__builtin_return_address(0));                                 \
-    if (route == ROUTE_UNKNOWN) return new_without_runtime(size, align, may_fail);                \
-    hp_thread.new_size = size;                                                                    \
-    if (route == ROUTE_FORWARD || hp_sampler_passes(size)) return next_##id(size args);           \
-    return sampled_##id(size args);                                                               \
-  }                                                                                               \
-  HP_EXPORT HP_HOT_CODE void *symbol(size_t size params) {                                        \
-    enum route route = hp_load_acquire(&route_##id);                                              \
-    if (HP_LIKELY(route == ROUTE_FORWARD)) {                                                      \
-      hp_thread.new_size = size;                                                                  \
-      return next_##id(size args);                                                                \
-    }                                                                                             \
-    if (HP_UNLIKELY(route == ROUTE_UNKNOWN)) return first_##id(size args);                        \
-    if (HP_LIKELY(hp_sampler_passes(size))) return next_##id(size args);                          \
-    return sampled_##id(size args);                                                               \
+#define DEFINE_NEW(id, symbol, params, args, probe_args, align, may_fail, give_back)                    \
+  static void *(*next_##id)(size_t params);                                                             \
+  static enum route route_##id;                                                                         \
+  static HP_COLD enum route resolve_##id(void *caller) {                                                \
+    hp_next_resolve_all();                                                                              \
+    void *(*found)(size_t params) = (void *(*)(size_t params))find_operator(#symbol, caller);           \
+    if (found == NULL) return ROUTE_UNKNOWN;                                                            \
+    hp_store_release(&next_##id, found);                                                                \
+    struct gap kept = begin_probe();                                                                    \
+    void *block = found(PROBE_SIZE probe_args);                                                         \
+    enum route route = end_probe(kept);                                                                 \
+    if (route == ROUTE_FORWARD) note_forwarder((const void *)found);                                    \
+    hp_store_release(&route_##id, route);                                                               \
+    give_back;                                                                                          \
+    return route;                                                                                       \
+  }                                                                                                     \
+  static HP_NOINLINE void *sampled_##id(size_t size params) {                                           \
+    struct hp_frame_start start = HP_FRAME_START();                                                     \
+    float weight = hp_sampled_decide(size);                                                             \
+    void *ptr = next_##id(size args);                                                                   \
+    if (weight != 0) hp_sampled_record(ptr, size, weight, &start);                                      \
+    return ptr;                                                                                         \
+  }                                                                                                     \
+  static HP_COLD void *first_##id(size_t size params, void *caller) {                                   \
+    enum route route = resolve_##id(caller);                                                            \
+    if (route == ROUTE_UNKNOWN) return new_without_runtime(size, align, may_fail);                      \
+    hp_thread.new_size = size;                                                                          \
+    if (route == ROUTE_FORWARD || hp_sampler_passes(size)) return next_##id(size args);                 \
+    return sampled_##id(size args);                                                                     \
+  }                                                                                                     \
+  HP_EXPORT HP_HOT_CODE void *symbol(size_t size params) {                                              \
+    enum route route = hp_load_acquire(&route_##id);                                                    \
+    if (HP_LIKELY(route == ROUTE_FORWARD)) {                                                            \
+      hp_thread.new_size = size;                                                                        \
+      return next_##id(size args);                                                                      \
+    }                                                                                                   \
+    if (HP_UNLIKELY(route == ROUTE_UNKNOWN)) return first_##id(size args, __builtin_return_address(0)); \
+    if (HP_LIKELY(hp_sampler_passes(size))) return next_##id(size args);                                \
+    return sampled_##id(size args);                                                                     \
   }
 
 /* std::nothrow is an empty object passed by reference; any address does. */
@@ -163,18 +152,19 @@ static const char nothrow_tag;
 #define COMMA_BOTH_ARG , alignment, tag
 #define COMMA_BOTH_PROBE , PROBE_ALIGNMENT, &nothrow_tag
 
-DEFINE_NEW(new, _Znwm, NOTHING, NOTHING, NOTHING, 0, false, give_back, _ZdlPv)
-DEFINE_NEW(new_array, _Znam, NOTHING, NOTHING, NOTHING, 0, false, give_back, _ZdaPv)
-DEFINE_NEW(new_nothrow, _ZnwmRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG, COMMA_TAG_PROBE, 0, true, give_back, _ZdlPv)
-DEFINE_NEW(new_array_nothrow, _ZnamRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG, COMMA_TAG_PROBE, 0, true, give_back, _ZdaPv)
+DEFINE_NEW(new, _Znwm, NOTHING, NOTHING, NOTHING, 0, false, hp_by_name_delete(block))
+DEFINE_NEW(new_array, _Znam, NOTHING, NOTHING, NOTHING, 0, false, hp_by_name_delete_array(block))
+DEFINE_NEW(new_nothrow, _ZnwmRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG, COMMA_TAG_PROBE, 0, true, hp_by_name_delete(block))
+DEFINE_NEW(new_array_nothrow, _ZnamRKSt9nothrow_t, COMMA_TAG, COMMA_TAG_ARG, COMMA_TAG_PROBE, 0, true,
+           hp_by_name_delete_array(block))
 DEFINE_NEW(new_aligned, _ZnwmSt11align_val_t, COMMA_ALIGN, COMMA_ALIGN_ARG, COMMA_ALIGN_PROBE, alignment, false,
-           give_back_aligned, _ZdlPvSt11align_val_t)
+           hp_by_name_delete_aligned(block, PROBE_ALIGNMENT))
 DEFINE_NEW(new_array_aligned, _ZnamSt11align_val_t, COMMA_ALIGN, COMMA_ALIGN_ARG, COMMA_ALIGN_PROBE, alignment, false,
-           give_back_aligned, _ZdaPvSt11align_val_t)
+           hp_by_name_delete_array_aligned(block, PROBE_ALIGNMENT))
 DEFINE_NEW(new_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG, COMMA_BOTH_PROBE, alignment,
-           true, give_back_aligned, _ZdlPvSt11align_val_t)
+           true, hp_by_name_delete_aligned(block, PROBE_ALIGNMENT))
 DEFINE_NEW(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG, COMMA_BOTH_PROBE,
-           alignment, true, give_back_aligned, _ZdaPvSt11align_val_t)
+           alignment, true, hp_by_name_delete_array_aligned(block, PROBE_ALIGNMENT))
 
 /* ---- the twelve forms of delete: take the record out, then the next one. If that ends in free, the second look finds
  * nothing. ---- */
