@@ -36,11 +36,13 @@ HP_EXPORT void free_aligned_sized(void *ptr, size_t alignment, size_t size) {
 }
 
 /* ---- interpose_by_name.h ---- */
+void *_Znwm(size_t size);
 void _ZdlPv(void *ptr);
 void _ZdaPv(void *ptr);
 void _ZdlPvSt11align_val_t(void *ptr, size_t alignment);
 void _ZdaPvSt11align_val_t(void *ptr, size_t alignment);
 
+void *hp_by_name_new(size_t size) { return _Znwm(size); }
 void hp_by_name_delete(void *ptr) { _ZdlPv(ptr); }
 void hp_by_name_delete_array(void *ptr) { _ZdaPv(ptr); }
 void hp_by_name_delete_aligned(void *ptr, size_t alignment) { _ZdlPvSt11align_val_t(ptr, alignment); }

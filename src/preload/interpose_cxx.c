@@ -84,6 +84,25 @@ static enum route end_probe(struct gap kept) {
   return ends_in_malloc ? ROUTE_FORWARD : ROUTE_SAMPLE;
 }
 
+/* Does the program's plain new come to us? If it has one of its own, which no malloc stands behind, the runtime's other forms end
+ * there too: memory that is not of malloc's family, and may go by a delete that is not ours either. Found out by calling it, if ours
+ * was never called. Whoever asks in the meantime gets yes. */
+static enum route route_new;
+static bool is_plain_new_ours(void) {
+  enum { NOT_ASKED, OURS, NOT_OURS };
+  static uint32_t answer; /* atomic */
+  uint32_t known = NOT_ASKED;
+  if (!__atomic_compare_exchange_n(&answer, &known, OURS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return known == OURS;
+  if (hp_load_acquire(&route_new) != ROUTE_UNKNOWN) return true;
+  struct gap kept = begin_probe();
+  void *block = hp_by_name_new(PROBE_SIZE);
+  end_probe(kept);
+  bool is_ours = hp_load_acquire(&route_new) != ROUTE_UNKNOWN;
+  hp_by_name_delete(block);
+  if (!is_ours) hp_store_relaxed(&answer, NOT_OURS);
+  return is_ours;
+}
+
 /* The extent of the runtime's function, from the symbol table the loader has in memory. */
 static void note_forwarder(const void *function) {
   Dl_info info;
@@ -110,6 +129,7 @@ static void note_forwarder(const void *function) {
     struct gap kept = begin_probe();                                                                    \
     void *block = found(PROBE_SIZE probe_args);                                                         \
     enum route route = end_probe(kept);                                                                 \
+    if (route == ROUTE_SAMPLE && !is_plain_new_ours()) route = ROUTE_FORWARD;                           \
     if (route == ROUTE_FORWARD) note_forwarder((const void *)found);                                    \
     hp_store_release(&route_##id, route);                                                               \
     give_back;                                                                                          \
