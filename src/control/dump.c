@@ -144,7 +144,11 @@ static int write_kind(const struct job *job, enum hp_profile_kind kind) {
   }
   hp_log(HP_LOG_INFO, "heap profile written: %s (%s, %llu bytes)", path, reason_words[job->reason],
          (unsigned long long)file.bytes_written);
-  if (job->reason == HP_DUMP_PERIODIC) hp_retention_written(path);
+  if (job->reason == HP_DUMP_PERIODIC) {
+    hp_retention_written(path);
+  } else {
+    hp_retention_kept(path);
+  }
   return 0;
 }
 

@@ -11,9 +11,13 @@
 
 enum { RING_MAX = 65536, PATH_BYTES = 512 };
 
-/* A path longer than this is not remembered, so its file stays. */
+/* A path longer than this is not remembered, so its file stays. Size and time say whether the file there is still ours: by a
+ * template without %p other processes write at the same names, and what is theirs may be a dump that is to stay. (The inode does
+ * not: some FUSE file systems number them anew.) */
 struct slot {
   char path[PATH_BYTES];
+  int64_t bytes;
+  struct timespec modified;
 };
 
 static struct hp_arena ring_arena;
@@ -36,15 +40,35 @@ static bool is_still_named(const char *path) {
   return false;
 }
 
+static void fill(struct slot *slot, const char *path) {
+  struct stat file;
+  size_t n = strlen(path);
+  slot->path[0] = 0;
+  if (n >= PATH_BYTES || hp_sys_lstat(path, &file) != 0) return;
+  memcpy(slot->path, path, n + 1);
+  slot->bytes = file.st_size;
+  slot->modified = file.st_mtim;
+}
+
+static bool is_as_written(const struct slot *slot) {
+  struct stat file;
+  return hp_sys_lstat(slot->path, &file) == 0 && file.st_size == slot->bytes &&
+         file.st_mtim.tv_sec == slot->modified.tv_sec && file.st_mtim.tv_nsec == slot->modified.tv_nsec;
+}
+
 void hp_retention_written(const char *path) {
   if (!make_ring()) return;
   struct slot *slot = &ring[next_slot % ring_size];
   struct slot old = *slot;
   next_slot++;
-  size_t n = strlen(path);
-  slot->path[0] = 0;
-  if (n < PATH_BYTES) memcpy(slot->path, path, n + 1);
-  if (old.path[0] != 0 && !is_still_named(old.path)) hp_sys_unlink(old.path);
+  fill(slot, path);
+  if (old.path[0] != 0 && !is_still_named(old.path) && is_as_written(&old)) hp_sys_unlink(old.path);
+}
+
+void hp_retention_kept(const char *path) {
+  for (uint64_t i = 0; ring != NULL && i < ring_size; i++) {
+    if (strcmp(ring[i].path, path) == 0) ring[i].path[0] = 0;
+  }
 }
 
 void hp_retention_forget(void) {

@@ -5,8 +5,10 @@
 #define HP_RETENTION_H
 
 /* A periodic file was written at this path. Removes the oldest one(s) beyond the limit, never a path that was written again
- * since (a template without %n). */
+ * since (a template without %n), by this process or another. */
 void hp_retention_written(const char *path);
+/* A file that is to stay was written at this path, maybe in place of a periodic one. */
+void hp_retention_kept(const char *path);
 /* A forked child owns none of its parent's files. */
 void hp_retention_forget(void);
 

@@ -12,10 +12,15 @@
 
 static char folder[] = "/tmp/test_retention.XXXXXX";
 
+static void make_file(const char *name, int bytes, char path[200]) {
+  snprintf(path, 200, "%s/%s", folder, name);
+  int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+  assert_int_equal(write(fd, "1234", (size_t)bytes), bytes);
+  close(fd);
+}
 static void write_file(const char *name) {
   char path[200];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  close(open(path, O_CREAT | O_WRONLY, 0600));
+  make_file(name, 4, path);
   hp_retention_written(path);
 }
 static bool is_there(const char *name) {
@@ -55,6 +60,37 @@ static void a_name_that_comes_again_is_not_removed(void **state) {
   assert_true(is_there("same"));
 }
 
+static void write_until_all_before_are_out(const char *prefix) {
+  char name[32];
+  for (int i = 0; i < 6; i++) {
+    snprintf(name, sizeof name, "%s.%d", prefix, i);
+    write_file(name);
+  }
+}
+
+/* As %t does: a signal's dump in the second of a periodic one has its name. */
+static void a_dump_that_is_to_stay_stays_at_the_name_of_a_periodic_one(void **state) {
+  (void)state;
+  write_file("asked");
+  char path[200];
+  make_file("asked", 4, path);
+  hp_retention_kept(path);
+  write_until_all_before_are_out("d");
+  assert_true(is_there("asked"));
+}
+
+/* As a template without %p does: another process has written there. */
+static void a_file_of_another_process_at_the_name_of_ours_is_not_removed(void **state) {
+  (void)state;
+  write_file("other's");
+  write_file("ours");
+  char path[200];
+  make_file("other's", 3, path);
+  write_until_all_before_are_out("e");
+  assert_true(is_there("other's"));
+  assert_false(is_there("ours"));
+}
+
 static void a_forked_child_owns_none_of_them(void **state) {
   (void)state;
   char name[32];
@@ -78,6 +114,8 @@ static void a_forked_child_owns_none_of_them(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_last_dumps_of_every_kind_stay),
                                      cmocka_unit_test(a_name_that_comes_again_is_not_removed),
+                                     cmocka_unit_test(a_dump_that_is_to_stay_stays_at_the_name_of_a_periodic_one),
+                                     cmocka_unit_test(a_file_of_another_process_at_the_name_of_ours_is_not_removed),
                                      cmocka_unit_test(a_forked_child_owns_none_of_them)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
