@@ -19,7 +19,7 @@
 #include "process_view.h"
 #include "signal_name.h"
 
-enum { POLL_MS = 20, SETTLE_POLLS = 8 };
+enum { POLL_MS = 20, SETTLE_POLLS = 8, MORE_POLLS = 50 };
 
 struct dump {
   struct hp_process process;
@@ -92,12 +92,13 @@ static int fail_waiting(const struct dump *dump, int64_t seconds, struct hp_erro
                       seconds);
 }
 
-/* Waits until something is new, and then until nothing more comes: one dump may write several files. */
+/* Waits until something is new, and then until nothing more comes: one dump may write several files. Not for longer than
+ * MORE_POLLS: a process with a short period writes one after another for ever. */
 static int wait_for_files(const struct dump *dump, const struct hp_out_list *before, int64_t seconds,
                           struct hp_out_list *out, struct hp_error *error) {
   size_t seen = 0;
-  unsigned settled = 0;
-  for (int64_t polls = 0; settled < SETTLE_POLLS; polls++) {
+  unsigned settled = 0, more = 0;
+  for (int64_t polls = 0; settled < SETTLE_POLLS && more < MORE_POLLS; polls++) {
     struct timespec pause = {0, POLL_MS * 1000000L};
     nanosleep(&pause, NULL);
     hp_out_list_free(out);
@@ -105,6 +106,7 @@ static int wait_for_files(const struct dump *dump, const struct hp_out_list *bef
     size_t count = count_new(before, out);
     settled = count != 0 && count == seen ? settled + 1 : 0;
     seen = count;
+    more += count != 0;
     if (count != 0) continue;
     char state = hp_process_state(dump->process.pid);
     if (polls * POLL_MS >= seconds * 1000 || state == 0) return fail_waiting(dump, seconds, error);

@@ -283,6 +283,18 @@ def test_dump_prints_every_file_of_a_dump_of_several_kinds():
         stop(process)
 
 
+def test_dump_of_a_process_that_writes_one_file_after_another_ends():
+    folder = fresh("dump_busy")
+    process = start(folder, HEAPPROF_PERIOD="0.03", HEAPPROF_KEEP="0")
+    try:
+        result = subprocess.run([HEAPPROF, "dump", str(process.pid)], capture_output=True, text=True, timeout=60)
+        paths = result.stdout.split()
+        expect(result.returncode == 0 and paths and all(os.path.exists(path) for path in paths), result)
+        expect(process.poll() is None)
+    finally:
+        stop(process)
+
+
 def test_dump_uses_the_signal_the_process_was_started_with():
     folder = fresh("realtime")
     process = start(folder, HEAPPROF_SIGNAL="RTMIN+3")
