@@ -180,6 +180,7 @@ def test_top_says_that_it_summed_one_process_with_itself():
 def test_a_sum_says_of_how_many_programs_it_is():
     one, again = profile("one.pb.gz", 1, 100), profile("again.pb.gz", 1, 10, start=START + 7)
     maker = Maker(period=1, time_nanos=START, comments=["heapprof.version 0.1.0"])
+    maker.modules["/opt/app/another-program"] = 7  # the build id is made of it
     maker.add([("main", "/opt/app/another-program")], [1, 100, 1, 100])
     maker.write(os.path.join(WORK, "another.pb.gz"))
     for files, said in (((one, again), "sum of 2 profiles"), ((one, "another.pb.gz", again), "sum of 3 profiles of 2 programs")):
