@@ -92,6 +92,7 @@ static void after_fork_child(void) {
   start_child(!got);
   hp_thread.locks_held = 0;
   hp_sampled_after_fork();
+  hp_peak_tracker_after_fork();
   hp_section_leave();
 }
 
@@ -101,7 +102,10 @@ void hp_fork_notice(void) {
   bool is_free = hp_dump_try_lock();
   if (is_free) hp_dump_unlock();
   start_child(!is_free);
-  if (!hp_thread_is_inside_lock()) hp_sampled_after_fork();
+  if (!hp_thread_is_inside_lock()) {
+    hp_sampled_after_fork();
+    hp_peak_tracker_after_fork();
+  }
   hp_section_leave();
 }
 

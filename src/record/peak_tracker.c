@@ -94,3 +94,9 @@ void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_stack_counts *o
 }
 
 int64_t hp_peak_tracker_time_nanos(void) { return is_at_peak ? 0 : peak_nanos; }
+
+void hp_peak_tracker_after_fork(void) {
+  if (!is_at_peak) generation++;
+  is_at_peak = true;
+  peak_bytes = inuse_bytes;
+}

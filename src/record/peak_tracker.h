@@ -29,6 +29,10 @@ void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_stack_counts *o
 /* When the peak was, CLOCK_REALTIME; 0: it is now. Lock held. */
 int64_t hp_peak_tracker_time_nanos(void);
 
+/* In a forked child, which has never held what its parent did: its peak begins with what it holds. Takes no lock; not from inside
+ * one. */
+void hp_peak_tracker_after_fork(void);
+
 /* For a reader of several stacks, and around fork. */
 void hp_peak_tracker_lock(void);
 void hp_peak_tracker_unlock(void);

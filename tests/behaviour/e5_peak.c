@@ -50,5 +50,17 @@ int main(int argc, char **argv) {
   void *volatile top = later_site(); /* higher than ever */
   free(top);
   CHECK_EQUAL(dump_to(argv[1], "higher"), 0);
+  for (int i = 10; i < BLOCKS; i++) free(blocks[i]);
+  pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 3; i++) blocks[i + 10] = later_site();
+    for (int i = 0; i < 13; i++) free(blocks[i]);
+    CHECK_EQUAL(dump_to(argv[1], "child"), 0);
+    _exit(0);
+  }
+  int status;
+  CHECK_EQUAL(waitpid(child, &status, 0), child);
+  CHECK_EQUAL(status, 0);
+  CHECK_EQUAL(dump_to(argv[1], "parent"), 0);
   return 0;
 }

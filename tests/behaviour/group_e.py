@@ -102,6 +102,11 @@ def e5_peak(t):
     peak = t.profile(r, "higher.peak")
     equal(peak.totals("rising_site")[2:], [1000, 10000000])
     equal(peak.totals("later_site")[2:], [1, 10000])
+    peak = t.profile(r, "child.peak")  # never held what its parent did
+    equal(peak.totals("rising_site")[2:], [10, 100000])
+    equal(peak.totals("later_site")[2:], [3, 30000])
+    peak = t.profile(r, "parent.peak")
+    equal(peak.totals("rising_site")[2:], [1000, 10000000])
     equal(len([f for f in r.files if "/out." in f and ".peak." not in f]), 9)  # the growth dumps
     for _ in range(5):
         r = t.run("threads", peak=1)
