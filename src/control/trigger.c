@@ -269,5 +269,6 @@ void hp_trigger_after_fork(void) {
   is_ending = false;
   hp_store_relaxed(&is_last_dump_over, 0);
   hp_thread.dump_wanted = 0;
+  hp_store_relaxed(&growth_mark_bytes, hp_recorder_inuse_bytes()); /* it may never come near its parent's */
   start_period();
 }

@@ -16,7 +16,7 @@
 
 /* At start-up: install the handler of HEAPPROF_SIGNAL, start the period's clock. */
 void hp_trigger_start(void);
-/* After a fork, in the child: no request is pending, the period begins anew. */
+/* After a fork, in the child: no request is pending, the period begins anew, growth counts from what is in use now. */
 void hp_trigger_after_fork(void);
 
 /* Note the wish and see that it is served: by the helper, by this thread, or at the end of its section. */
