@@ -9,15 +9,15 @@
 #include "process.h"
 #include "sys.h"
 
-enum { RING_MAX = 65536, PATH_BYTES = 512 };
+enum { RING_MAX = 65536, PATH_BYTES = 512, SLACK_SECONDS = 2 };
 
 /* A path longer than this is not remembered, so its file stays. Size and time say whether the file there is still ours: by a
- * template without %p other processes write at the same names, and what is theirs may be a dump that is to stay. (The inode does
- * not: some FUSE file systems number them anew.) */
+ * template without %p other processes write at the same names, and what is theirs may be a dump that is to stay. Time to
+ * SLACK_SECONDS, which is what FAT keeps: network file systems may round it when they ask the server again, and a file
+ * that is never found ours is never removed. (The inode does not say it: some FUSE file systems number them anew.) */
 struct slot {
   char path[PATH_BYTES];
-  int64_t bytes;
-  struct timespec modified;
+  int64_t bytes, modified_seconds;
 };
 
 static struct hp_arena ring_arena;
@@ -47,13 +47,14 @@ static void fill(struct slot *slot, const char *path) {
   if (n >= PATH_BYTES || hp_sys_lstat(path, &file) != 0) return;
   memcpy(slot->path, path, n + 1);
   slot->bytes = file.st_size;
-  slot->modified = file.st_mtim;
+  slot->modified_seconds = file.st_mtim.tv_sec;
 }
 
 static bool is_as_written(const struct slot *slot) {
   struct stat file;
   return hp_sys_lstat(slot->path, &file) == 0 && file.st_size == slot->bytes &&
-         file.st_mtim.tv_sec == slot->modified.tv_sec && file.st_mtim.tv_nsec == slot->modified.tv_nsec;
+         file.st_mtim.tv_sec >= slot->modified_seconds - SLACK_SECONDS &&
+         file.st_mtim.tv_sec <= slot->modified_seconds + SLACK_SECONDS;
 }
 
 void hp_retention_written(const char *path) {

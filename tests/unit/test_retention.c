@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -22,6 +23,14 @@ static void write_file(const char *name) {
   char path[200];
   make_file(name, 4, path);
   hp_retention_written(path);
+}
+static void set_time(const char *name, int from_now_seconds) {
+  char path[200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  struct stat now;
+  assert_int_equal(stat(path, &now), 0);
+  struct timespec times[2] = {{now.st_mtim.tv_sec + from_now_seconds, 0}, {now.st_mtim.tv_sec + from_now_seconds, 0}};
+  assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 static bool is_there(const char *name) {
   char path[200];
@@ -89,6 +98,14 @@ static void a_file_of_another_process_at_the_name_of_ours_is_not_removed(void **
   write_until_all_before_are_out("e");
   assert_true(is_there("other's"));
   assert_false(is_there("ours"));
+  /* Of the same size, but from another time; and ours as a file system gives its time that rounds it. */
+  write_file("other's");
+  write_file("rounded");
+  set_time("other's", -10);
+  set_time("rounded", -1);
+  write_until_all_before_are_out("f");
+  assert_true(is_there("other's"));
+  assert_false(is_there("rounded"));
 }
 
 static void a_forked_child_owns_none_of_them(void **state) {
