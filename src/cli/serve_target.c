@@ -103,14 +103,12 @@ static int read_best(const struct hp_out_list *files, struct hp_profile **out, s
   return -1;
 }
 
-/* Removes what the request brought about. Should a periodic dump have come at the same moment, the older number is not ours.
- */
+/* Removes what the request brought about: files of one number. Should a dump for another reason have come at the same moment nobody can
+ * tell which is whose, and all stay. */
 static void remove_files(const struct hp_out_list *files) {
-  int64_t last = -1;
   for (size_t i = 0; i < files->count; i++)
-    if (files->files[i].number > last) last = files->files[i].number;
-  for (size_t i = 0; i < files->count; i++)
-    if (files->files[i].number >= 0 && files->files[i].number == last) unlink(files->files[i].path);
+    if (files->files[i].number < 0 || files->files[i].number != files->files[0].number) return;
+  for (size_t i = 0; i < files->count; i++) unlink(files->files[i].path);
 }
 
 int hp_serve_target_fetch(void *context, struct hp_profile **out, struct hp_error *error) {

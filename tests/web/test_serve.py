@@ -281,6 +281,26 @@ class LifeTest(unittest.TestCase):
                 process.kill()
                 process.wait()
 
+    def test_dumps_of_others_stay(self):
+        """Periodic files come within the moment in which those of the request do."""
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "LD_PRELOAD": LIBRARY, "HEAPPROF_OUT": folder + "/", "HEAPPROF_SAMPLE_RATE": "4k",
+                           "HEAPPROF_PERIOD": "0.03", "HEAPPROF_KEEP": "0", "HEAPPROF_EXIT_DUMP": "0"}
+            process = subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment)
+            try:
+                while not os.listdir(folder):
+                    time.sleep(0.05)
+                server = Server(str(process.pid))
+                for _ in range(3):
+                    server.profile("/debug/pprof/heap")
+                server.close()
+            finally:
+                process.kill()
+                process.wait()
+            numbers = sorted(int(name.split(".")[-3]) for name in os.listdir(folder) if name.startswith("heapprof."))
+            self.assertGreater(len(numbers), 10)
+            self.assertEqual(list(range(len(numbers))), numbers)
+
     def test_what_cannot_be_served_is_said(self):
         sleeper = subprocess.Popen(["sleep", "60"])
         try:
