@@ -56,8 +56,8 @@ static inline long hp_sys_read(int fd, void *to, size_t n) { return hp_syscall3(
 static inline long hp_sys_pread(int fd, void *to, size_t n, int64_t at) { return hp_syscall4(SYS_pread64, fd, to, n, at); }
 static inline long hp_sys_write(int fd, const void *from, size_t n) { return hp_syscall3(SYS_write, fd, from, n); }
 static inline int hp_sys_fstat(int fd, struct stat *out) { return (int)hp_syscall2(SYS_fstat, fd, out); }
-static inline int hp_sys_lstat(const char *path, struct stat *out) {
-  return (int)hp_syscall4(SYS_newfstatat, AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+static inline int hp_sys_stat_at(const char *path, int flags, struct stat *out) {
+  return (int)hp_syscall4(SYS_newfstatat, AT_FDCWD, path, out, flags);
 }
 static inline int hp_sys_unlink(const char *path) { return (int)hp_syscall3(SYS_unlinkat, AT_FDCWD, path, 0); }
 static inline int hp_sys_rename(const char *from, const char *to) {

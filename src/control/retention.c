@@ -44,7 +44,7 @@ static void fill(struct slot *slot, const char *path) {
   struct stat file;
   size_t n = strlen(path);
   slot->path[0] = 0;
-  if (n >= PATH_BYTES || hp_sys_lstat(path, &file) != 0) return;
+  if (n >= PATH_BYTES || hp_sys_stat_at(path, AT_SYMLINK_NOFOLLOW, &file) != 0) return;
   memcpy(slot->path, path, n + 1);
   slot->bytes = file.st_size;
   slot->modified_seconds = file.st_mtim.tv_sec;
@@ -52,7 +52,7 @@ static void fill(struct slot *slot, const char *path) {
 
 static bool is_as_written(const struct slot *slot) {
   struct stat file;
-  return hp_sys_lstat(slot->path, &file) == 0 && file.st_size == slot->bytes &&
+  return hp_sys_stat_at(slot->path, AT_SYMLINK_NOFOLLOW, &file) == 0 && file.st_size == slot->bytes &&
          file.st_mtim.tv_sec >= slot->modified_seconds - SLACK_SECONDS &&
          file.st_mtim.tv_sec <= slot->modified_seconds + SLACK_SECONDS;
 }

@@ -136,14 +136,10 @@ static int start(struct hp_file_sink *sink, int fd) {
   return 0;
 }
 
-static bool look_at(const char *path, int flags, struct stat *out) {
-  return hp_syscall4(SYS_newfstatat, AT_FDCWD, path, out, flags) == 0;
-}
-
 /* Does the path mean this very file? */
 static bool is_name_of(const char *path, uint64_t device, uint64_t inode) {
   struct stat stat;
-  return look_at(path, AT_SYMLINK_NOFOLLOW, &stat) && stat.st_dev == device && stat.st_ino == inode;
+  return hp_sys_stat_at(path, AT_SYMLINK_NOFOLLOW, &stat) == 0 && stat.st_dev == device && stat.st_ino == inode;
 }
 
 static int lock_file(int fd) { return (int)hp_syscall2(SYS_flock, fd, LOCK_EX | LOCK_NB); }
@@ -190,11 +186,11 @@ static int open_temporary(struct hp_file_sink *sink) {
  * link to one (/dev/stdout) is not: a profile must not take the place of /dev/null. 0, 1: a character device, -ENXIO, -EISDIR. */
 static int look_at_target(const char *path) {
   struct stat stat;
-  if (!look_at(path, AT_SYMLINK_NOFOLLOW, &stat) || S_ISREG(stat.st_mode)) return 0;
+  if (hp_sys_stat_at(path, AT_SYMLINK_NOFOLLOW, &stat) != 0 || S_ISREG(stat.st_mode)) return 0;
   if (S_ISCHR(stat.st_mode)) return 1;
   if (S_ISDIR(stat.st_mode)) return -EISDIR;
   bool is_link_to_file =
-      S_ISLNK(stat.st_mode) && (!look_at(path, 0, &stat) || S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode));
+      S_ISLNK(stat.st_mode) && (hp_sys_stat_at(path, 0, &stat) != 0 || S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode));
   return is_link_to_file ? 0 : -ENXIO;
 }
 
