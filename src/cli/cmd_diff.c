@@ -171,14 +171,13 @@ static int run(const struct diff *diff, char *const *names) {
 
 int hp_cmd_diff(int argc, char **argv) {
   struct diff diff = {.count = 20};
-  int option;
+  int option, status;
   while ((option = getopt_long(argc, argv, ":o:t:n:lf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 'o': diff.output = optarg; break;
       case 't': diff.report.type = optarg; break;
       case 'n':
-        if (hp_parse_integer(optarg, 0, INT32_MAX, &diff.count) != 0)
-          return hp_usage("diff", "-n %s is no number from 0 to %d", optarg, INT32_MAX);
+        if ((status = hp_option_count("diff", optarg, &diff.count)) != 0) return status;
         break;
       case 'l': diff.report.by_line = true; break;
       case 'f': diff.report.focus = optarg; break;

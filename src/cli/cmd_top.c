@@ -98,13 +98,12 @@ static int show(const struct top *top, char *const *paths, size_t path_count) {
 
 int hp_cmd_top(int argc, char **argv) {
   struct top top = {.count = 20};
-  int option;
+  int option, status;
   while ((option = getopt_long(argc, argv, ":t:n:lTf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 't': top.report.type = optarg; break;
       case 'n':
-        if (hp_parse_integer(optarg, 0, INT32_MAX, &top.count) != 0)
-          return hp_usage("top", "-n %s is no number from 0 to %d", optarg, INT32_MAX);
+        if ((status = hp_option_count("top", optarg, &top.count)) != 0) return status;
         break;
       case 'l': top.report.by_line = true; break;
       case 'T': top.report.edges = true; break;

@@ -37,12 +37,11 @@ int hp_cmd_trend(int argc, char **argv) {
   struct hp_trend_options trend_options = {0};
   int64_t count = 20;
   bool by_line = false, as_json = false, whole = false, wide = false;
-  int option;
+  int option, status = 0;
   while ((option = getopt_long(argc, argv, ":n:slaf:i:d:wjh", options, NULL)) != -1) {
     switch (option) {
       case 'n':
-        if (hp_parse_integer(optarg, 0, INT32_MAX, &count) != 0)
-          return hp_usage("trend", "-n %s is no number from 0 to %d", optarg, INT32_MAX);
+        if ((status = hp_option_count("trend", optarg, &count)) != 0) return status;
         break;
       case 's': whole = true; break;
       case 'a': trend_options.all_processes = true; break;
@@ -61,7 +60,6 @@ int hp_cmd_trend(int argc, char **argv) {
   struct hp_trend trend;
   struct hp_error error;
   hp_view_frames_init(&frames, by_line);
-  int status = 0;
   if (hp_trend_build(argv + optind, (size_t)(argc - optind), &trend_options, &frames, &trend, &error) != 0) {
     status = hp_fail(&error);
   } else {

@@ -98,6 +98,11 @@ int hp_parse_integer(const char *text, int64_t low, int64_t high, int64_t *out) 
   return 0;
 }
 
+int hp_option_count(const char *verb, const char *text, int64_t *out) {
+  if (hp_parse_integer(text, 0, INT32_MAX, out) == 0) return 0;
+  return hp_usage(verb, "-n %s is no number from 0 to %d", text, INT32_MAX);
+}
+
 int hp_parse_size(const char *text, uint64_t *out_bytes) {
   if (text[0] < '0' || text[0] > '9') return -1;
   char *end;

@@ -57,6 +57,9 @@ int hp_option_error(const char *verb, char **argv, int result);
 /* A whole number in [low, high]: 0 and *out, or -1. */
 int hp_parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
 
+/* What -n takes, the number of rows: 0 and *out, or the status of a usage error of `verb`. */
+int hp_option_count(const char *verb, const char *text, int64_t *out);
+
 /* Bytes with an optional suffix k, m, g (2^10, 2^20, 2^30), as HEAPPROF_SAMPLE_RATE takes them: 0 and *out, or -1. */
 int hp_parse_size(const char *text, uint64_t *out_bytes);
 

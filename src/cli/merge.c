@@ -241,31 +241,26 @@ static void take_head(struct hp_merge *merge, struct incoming *in) {
   if (first->mapping_count != 0) map_mapping(merge, in, 0);
 }
 
-static bool has_comment(const struct hp_profile *profile, const char *text) {
-  for (size_t i = 0; i < profile->comment_count; i++)
-    if (strcmp(text, hp_profile_text(profile, profile->comments[i])) == 0) return true;
-  return false;
-}
-
 /* Comments stay only if every profile has them: figures of one process say nothing about the sum. But what holds a difference is one. */
 static void join_comments(struct hp_profile *sum, const struct hp_profile *profile) {
   size_t kept = 0;
   for (size_t i = 0; i < sum->comment_count; i++) {
     const char *text = hp_profile_text(sum, sum->comments[i]);
-    if (hp_profile_is_difference_mark(text) || has_comment(profile, text)) sum->comments[kept++] = sum->comments[i];
+    if (hp_profile_is_difference_mark(text) || hp_profile_has_comment(profile, text))
+      sum->comments[kept++] = sum->comments[i];
   }
   sum->comment_count = kept;
   for (size_t i = 0; i < profile->comment_count; i++) {
     const char *text = hp_profile_text(profile, profile->comments[i]);
-    if (hp_profile_is_difference_mark(text) && !has_comment(sum, text)) hp_profile_append_comment(sum, text);
+    if (hp_profile_is_difference_mark(text) && !hp_profile_has_comment(sum, text)) hp_profile_append_comment(sum, text);
   }
 }
 
-static void count_program(struct hp_merge *merge, const struct hp_profile *profile) {
-  if (profile->mapping_count == 0) return;
-  const struct hp_mapping *program = &profile->mappings[0];
-  const char *text = hp_profile_text(profile, program->build_id != 0 ? program->build_id : program->file);
-  if (hp_id_map_add(&merge->programs, hp_profile_intern(merge->sum, text), merge->program_count)) merge->program_count++;
+static void count_program(struct hp_merge *merge, struct incoming *in) {
+  if (in->profile->mapping_count == 0) return;
+  const struct hp_mapping *program = &in->profile->mappings[0];
+  uint32_t name = map_string(merge, in, program->build_id != 0 ? program->build_id : program->file);
+  if (hp_id_map_add(&merge->programs, name, merge->program_count)) merge->program_count++;
 }
 
 static void take_times(struct hp_profile *sum, const struct hp_profile *profile) {
@@ -287,7 +282,7 @@ int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const
   } else {
     join_comments(merge->sum, profile);
   }
-  count_program(merge, profile);
+  count_program(merge, &in);
   in.types = hp_alloc_none(merge->sum->type_count);
   in.values = hp_alloc_zeroed(merge->sum->type_count, sizeof *in.values);
   int result = match_types(merge, &in, name, error);

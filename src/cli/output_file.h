@@ -2,7 +2,8 @@
  * output_file.h - where a result goes: standard output, a new file that appears whole or not at all, or a device or pipe.
  *
  * A file is written without a name where the file system has such files, else beside its own (mode 0666 less umask), and renamed: a
- * reader never sees half of it, a command that is interrupted leaves none, a link by that name is replaced and not followed. What is no regular file (/dev/null, a pipe) is opened and written, never replaced.
+ * reader never sees half of it, a command that is interrupted leaves none, a link by that name is replaced and not followed. What
+ * is no regular file (/dev/null, a pipe) is opened and written, never replaced.
  */
 #ifndef HP_OUTPUT_FILE_H
 #define HP_OUTPUT_FILE_H

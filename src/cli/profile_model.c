@@ -286,7 +286,7 @@ bool hp_profile_is_difference_mark(const char *comment) {
   return strcmp(comment, difference_mark) == 0 || strcmp(comment, difference_mark_of_one) == 0;
 }
 
-static bool has_comment(const struct hp_profile *profile, const char *text) {
+bool hp_profile_has_comment(const struct hp_profile *profile, const char *text) {
   for (size_t i = 0; i < profile->comment_count; i++)
     if (strcmp(hp_profile_text(profile, profile->comments[i]), text) == 0) return true;
   return false;
@@ -294,7 +294,8 @@ static bool has_comment(const struct hp_profile *profile, const char *text) {
 
 uint32_t hp_profile_error_partner(const struct hp_profile *profile, uint32_t type) {
   bool is_allocated = strncmp(hp_profile_text(profile, profile->types[type].type), "alloc_", strlen("alloc_")) == 0;
-  bool has_doubt = has_comment(profile, difference_mark) || (!is_allocated && has_comment(profile, difference_mark_of_one));
+  bool has_doubt = hp_profile_has_comment(profile, difference_mark) ||
+                   (!is_allocated && hp_profile_has_comment(profile, difference_mark_of_one));
   if (has_doubt && profile->period != 1) return HP_NONE;
   if (profile->period < 1 || strcmp(hp_profile_text(profile, profile->period_type.unit), "bytes") != 0) return HP_NONE;
   return hp_profile_type_partner(profile, type);

@@ -151,6 +151,9 @@ uint32_t hp_profile_type_partner(const struct hp_profile *profile, uint32_t type
  * Else HP_NONE; of a difference of samples, too. A period of 1 is one: the error is 0. */
 uint32_t hp_profile_error_partner(const struct hp_profile *profile, uint32_t type);
 
+/* True if a comment is just this text. */
+bool hp_profile_has_comment(const struct hp_profile *profile, const char *text);
+
 /* Marks a profile made by subtracting, in its comments: what was in both sides is gone from its figures, but not what sampling left of
  * doubt in it, so no errors can be told from it. `of_one_process`: but of what was allocated, of which all of the first is in the second. */
 void hp_profile_mark_difference(struct hp_profile *profile, bool of_one_process);
