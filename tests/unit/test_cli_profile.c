@@ -446,6 +446,15 @@ static void test_a_file_cut_anywhere_is_an_error_or_a_profile_never_a_crash(void
   hp_profile_free(p);
 }
 
+/* Unpacks a gzip file of one member; the length of what was in it. */
+static size_t gunzip(void *bytes, size_t length, unsigned char *raw, size_t room) {
+  z_stream stream = {.next_in = bytes, .avail_in = (uInt)length, .next_out = raw, .avail_out = (uInt)room};
+  inflateInit2(&stream, 31);
+  assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  inflateEnd(&stream);
+  return stream.total_out;
+}
+
 static void test_several_gzip_members_are_one_profile(void **unused) {
   (void)unused;
   struct hp_profile *p = sample_profile(0x400000, 1), *q;
@@ -453,11 +462,7 @@ static void test_several_gzip_members_are_one_profile(void **unused) {
   size_t length;
   hp_profile_write_memory(p, &bytes, &length, NULL);
   unsigned char raw[4096], twice[8192];
-  z_stream stream = {.next_in = bytes, .avail_in = (uInt)length, .next_out = raw, .avail_out = sizeof raw};
-  inflateInit2(&stream, 31);
-  assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  size_t raw_length = stream.total_out, used = 0;
-  inflateEnd(&stream);
+  size_t raw_length = gunzip(bytes, length, raw, sizeof raw), used = 0;
   for (int part = 0; part < 2; part++) {
     z_stream out = {.next_in = raw + (part == 0 ? 0 : 20), .avail_in = (uInt)(part == 0 ? 20 : raw_length - 20)};
     out.next_out = twice + used;
@@ -568,15 +573,11 @@ static void test_reading_ahead_in_a_thread_changes_nothing(void **unused) {
   assert_memory_equal(again->stack_locations, p->stack_locations, p->stack_location_count * sizeof *p->stack_locations);
   hp_profile_free(again);
   void *bytes;
-  size_t length, raw_length = 16 << 20;
+  size_t length, room = 16 << 20;
   assert_int_equal(hp_profile_write_memory(p, &bytes, &length, NULL), 0);
   hp_profile_free(p);
-  unsigned char *raw = malloc(raw_length);
-  z_stream stream = {.next_in = bytes, .avail_in = (uInt)length, .next_out = raw, .avail_out = (uInt)raw_length};
-  inflateInit2(&stream, 31);
-  assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  raw_length = stream.total_out;
-  inflateEnd(&stream);
+  unsigned char *raw = malloc(room);
+  size_t raw_length = gunzip(bytes, length, raw, room);
   assert_true(raw_length > 6 << 20);
   assert_true(read_both_ways(bytes, length));
   assert_true(read_both_ways(raw, raw_length));
