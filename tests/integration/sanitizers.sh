@@ -20,7 +20,7 @@ run() {
 }
 wrong() {
   echo "$*"
-  head -5 "$work/with.out" "$work/with.err"
+  head -5 "$work"/{plain,with}.{out,err}
   failed=1
 }
 
