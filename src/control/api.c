@@ -82,7 +82,7 @@ HP_EXPORT int heapprof_reset(void) {
   int result = -EBUSY;
   if (hp_dump_lock_for((int64_t)DUMP_WAIT_SECONDS * 1000000000)) {
     result = hp_books_reset();
-    if (result == 0) hp_process.alloc_start_nanos = hp_process_wall_nanos();
+    if (result == 0) hp_process.alloc_start = hp_moment_now();
     hp_dump_unlock();
   }
   hp_sampled_leave_section();

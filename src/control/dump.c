@@ -28,7 +28,7 @@ static struct hp_arena arena;
 static char *stack_top; /* of the dump's own stack, mapped at the first dump */
 static struct hp_file_sink file;
 static uint64_t next_number;
-static int64_t last_delta_nanos; /* 0: since the start, whatever was reset since */
+static struct hp_moment last_delta; /* all 0: since the start, whatever was reset since */
 static struct hp_dump_stats stats;
 
 void (*hp_dump_test_pause)(void);
@@ -59,7 +59,7 @@ void hp_dump_after_fork(bool was_locked) {
   }
   lock.word = 0;
   next_number = 0;
-  last_delta_nanos = hp_process_wall_nanos();
+  last_delta = hp_moment_now();
   stats = (struct hp_dump_stats){0};
   hp_retention_forget();
 }
@@ -69,7 +69,7 @@ struct job {
   enum hp_dump_reason reason;
   const char *path_template;
   struct hp_reading reading;
-  int64_t time_nanos;
+  struct hp_moment moment;
   uint64_t number;
   int result;
 };
@@ -84,19 +84,19 @@ static void say_failure(const char *path, int error, const char *fault) {
 }
 
 static int encode(const struct job *job, enum hp_profile_kind kind, const char **out_fault) {
-  struct hp_snapshot snapshot = {.kind = kind, .time_nanos = job->time_nanos, .period_bytes = (int64_t)hp_sampler_rate()};
+  struct hp_snapshot snapshot = {.kind = kind, .period_bytes = (int64_t)hp_sampler_rate()};
   const struct hp_reading *reading = &job->reading;
   struct hp_reading peak;
-  int64_t peak_nanos = 0;
+  struct hp_moment moment = job->moment;
   if (kind == HP_KIND_PEAK) {
-    int result = hp_books_read_peak(&peak, &arena, &peak_nanos);
+    int result = hp_books_read_peak(&peak, &arena, &moment);
     if (result != 0) return result;
-    if (peak_nanos != 0) snapshot.time_nanos = peak_nanos;
     reading = &peak;
   }
-  int64_t start = kind != HP_KIND_DELTA ? hp_process.alloc_start_nanos
-                                        : (last_delta_nanos != 0 ? last_delta_nanos : hp_process.start_nanos);
-  snapshot.duration_nanos = snapshot.time_nanos > start ? snapshot.time_nanos - start : 0;
+  struct hp_moment start =
+      kind != HP_KIND_DELTA ? hp_process.alloc_start : (last_delta.wall_nanos != 0 ? last_delta : hp_process.start);
+  snapshot.time_nanos = moment.wall_nanos;
+  snapshot.duration_nanos = hp_moment_between(start, moment);
   int result = hp_books_rows(reading, kind, &arena, &snapshot.rows, &snapshot.row_count);
   if (result != 0) return result;
   snapshot.comment_count = hp_comments_make(reading, &arena, &snapshot.comments);
@@ -122,7 +122,7 @@ static int write_kind(const struct job *job, enum hp_profile_kind kind) {
                                       .executable = hp_process_executable_name(),
                                       .pid = hp_process.pid,
                                       .dump_number = job->number,
-                                      .unix_seconds = job->time_nanos / 1000000000};
+                                      .unix_seconds = job->moment.wall_nanos / 1000000000};
   const char *fault = NULL;
   int result = hp_path_expand(job->path_template, &facts, word_in_path(kind), path, sizeof path);
   if (result != 0) {
@@ -165,7 +165,7 @@ static void write_all(void *argument) {
   struct job *job = argument;
   struct hp_resident resident; /* what is resident of the heap was allocated before, hence is in the books */
   bool has_resident = hp_resident_read(&resident);
-  job->time_nanos = hp_process_wall_nanos();
+  job->moment = hp_moment_now();
   job->result = hp_books_read(&job->reading, &arena);
   if (job->result != 0) {
     say_failure(job->path_template, job->result, NULL);
@@ -179,7 +179,7 @@ static void write_all(void *argument) {
     if (job->result == 0) job->result = result;
     if (result == 0 && kind == HP_KIND_DELTA) {
       hp_books_delta_done(&job->reading);
-      last_delta_nanos = job->time_nanos;
+      last_delta = job->moment;
     }
   }
 }

@@ -94,7 +94,7 @@ static void set_up_log(void) {
     const struct hp_path_facts facts = {.directory = hp_process.directory,
                                         .executable = hp_process_executable_name(),
                                         .pid = hp_process.pid,
-                                        .unix_seconds = hp_process.start_nanos / 1000000000};
+                                        .unix_seconds = hp_process.start.wall_nanos / 1000000000};
     hp_log_configure(c->log_level, hp_path_expand(c->log_file, &facts, NULL, path, sizeof path) == 0 ? path : NULL);
   } else {
     hp_log_configure(c->log_level, NULL);

@@ -46,7 +46,7 @@ static void look_for_directory(void) {
 void hp_process_look(void) {
   look_for_directory();
   hp_process.pid = hp_sys_getpid();
-  hp_process.start_nanos = hp_process.alloc_start_nanos = hp_process_wall_nanos();
+  hp_process.start = hp_process.alloc_start = hp_moment_now();
 }
 
 static int64_t read_clock(clockid_t clock) {
@@ -54,6 +54,5 @@ static int64_t read_clock(clockid_t clock) {
   clock_gettime(clock, &now);
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
-int64_t hp_process_wall_nanos(void) { return read_clock(CLOCK_REALTIME); }
 int64_t hp_process_coarse_nanos(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
 int64_t hp_process_exact_nanos(void) { return read_clock(CLOCK_MONOTONIC); }

@@ -134,7 +134,7 @@ int hp_books_read(struct hp_reading *out, struct hp_arena *arena) {
   return 0;
 }
 
-int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, int64_t *out_time_nanos) {
+int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, struct hp_moment *moment) {
   memset(out, 0, sizeof *out);
   hp_peak_tracker_lock();
   out->count = hp_stack_table_count();
@@ -144,7 +144,7 @@ int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, int64_t *
     hp_peak_tracker_get(hp_stack_table_get(id), &v);
     round_values(&v, out->values[id]);
   }
-  *out_time_nanos = hp_peak_tracker_time_nanos();
+  hp_peak_tracker_is_past(moment);
   hp_peak_tracker_unlock();
   if (out->values == NULL) return -ENOMEM;
   add_up(out);

@@ -9,6 +9,7 @@
 #ifndef HP_BOOKS_H
 #define HP_BOOKS_H
 
+#include "moment.h"
 #include "snapshot.h"
 
 /* One moment: rounded counters by stack id. */
@@ -23,8 +24,8 @@ struct hp_reading {
 /* The moment of now. 0 or -ENOMEM. */
 int hp_books_read(struct hp_reading *out, struct hp_arena *arena);
 
-/* The moment of the peak (record/peak_tracker.h); *out_time_nanos 0: it is now. 0 or -ENOMEM. */
-int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, int64_t *out_time_nanos);
+/* The books at the peak (record/peak_tracker.h). *moment: now; becomes the peak's if that is past. 0 or -ENOMEM. */
+int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, struct hp_moment *moment);
 
 /* Rows of one kind from a reading; for HP_KIND_DELTA since the last hp_books_delta_done(). 0 or -ENOMEM. */
 int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, struct hp_arena *arena,

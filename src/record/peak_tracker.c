@@ -3,7 +3,6 @@
 #include "peak_tracker.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "heap.h"
 #include "lock.h"
@@ -22,7 +21,7 @@ static struct saved *pages[PAGES];
 static uint64_t generation = 1;
 static bool is_at_peak = true;
 static uint64_t inuse_bytes, peak_bytes; /* fixed point */
-static int64_t peak_nanos;
+static struct hp_moment peak;
 
 void hp_peak_tracker_enable(void) { is_on = true; }
 bool hp_peak_tracker_is_on(void) { return is_on; }
@@ -72,9 +71,7 @@ void hp_peak_tracker_add_free(struct hp_stack *stack, uint64_t objects, uint64_t
   hp_peak_tracker_lock();
   if (bytes != 0 || !is_at_peak) {
     if (is_at_peak) {
-      struct timespec now;
-      clock_gettime(CLOCK_REALTIME, &now);
-      peak_nanos = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+      peak = hp_moment_now();
       is_at_peak = false;
     }
     save(stack);
@@ -93,7 +90,10 @@ void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_stack_counts *o
   }
 }
 
-int64_t hp_peak_tracker_time_nanos(void) { return is_at_peak ? 0 : peak_nanos; }
+bool hp_peak_tracker_is_past(struct hp_moment *out) {
+  if (!is_at_peak) *out = peak;
+  return !is_at_peak;
+}
 
 void hp_peak_tracker_after_fork(void) {
   if (!is_at_peak) generation++;

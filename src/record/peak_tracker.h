@@ -14,6 +14,7 @@
 #ifndef HP_PEAK_TRACKER_H
 #define HP_PEAK_TRACKER_H
 
+#include "moment.h"
 #include "stack_table.h"
 
 /* At start-up, before the first sample. */
@@ -26,8 +27,8 @@ void hp_peak_tracker_add_free(struct hp_stack *stack, uint64_t objects, uint64_t
 
 /* The counters of a stack at the peak, in fixed point. Lock held (hp_peak_tracker_lock). */
 void hp_peak_tracker_get(const struct hp_stack *stack, struct hp_stack_counts *out);
-/* When the peak was, CLOCK_REALTIME; 0: it is now. Lock held. */
-int64_t hp_peak_tracker_time_nanos(void);
+/* When was the peak? false: it is now, and *out is not touched. Lock held. */
+bool hp_peak_tracker_is_past(struct hp_moment *out);
 
 /* In a forked child, which has never held what its parent did: its peak begins with what it holds. Takes no lock; not from inside
  * one. */

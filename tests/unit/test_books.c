@@ -165,7 +165,7 @@ static int read_and_make_rows(struct hp_arena *arena, int64_t *out_bytes) {
 
 static void every_refused_piece_fails_a_reading_or_costs_a_label(void **state) {
   (void)state;
-  int64_t whole, bytes, time;
+  int64_t whole, bytes;
   unsigned failed = 0;
   hp_recorder_set_labels(HP_LABEL_AGE);
   allocate(0x70, 5, 100, 1, true);
@@ -185,7 +185,8 @@ static void every_refused_piece_fails_a_reading_or_costs_a_label(void **state) {
   pieces = 0;
   refused_piece = 1;
   struct hp_reading peak;
-  assert_int_equal(hp_books_read_peak(&peak, &arena, &time), -ENOMEM);
+  struct hp_moment moment = hp_moment_now();
+  assert_int_equal(hp_books_read_peak(&peak, &arena, &moment), -ENOMEM);
   refused_piece = 0;
   hp_recorder_set_labels(0);
 }
