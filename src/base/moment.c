@@ -4,8 +4,11 @@
 
 #include <time.h>
 
-/* More than any thread waits between the readings of its two clocks as a rule; less than anybody sets a clock by that matters. */
-#define TOLERANCE_NANOS ((int64_t)1000000000)
+#define JUMP_NANOS ((int64_t)1000000000) /* a leap second is none */
+#define APART_NANOS ((int64_t)10000000)  /* a thread that lost its CPU between two readings tells nothing of the clocks */
+enum { TRIES = 3 };
+
+static struct hp_clock_offset offset;
 
 static int64_t read_clock(clockid_t clock) {
   struct timespec now = {0};
@@ -13,13 +16,24 @@ static int64_t read_clock(clockid_t clock) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-struct hp_moment hp_moment_now(void) {
-  return (struct hp_moment){.wall_nanos = read_clock(CLOCK_REALTIME), .elapsed_nanos = read_clock(CLOCK_BOOTTIME)};
+int64_t hp_moment_even(struct hp_clock_offset *o, int64_t wall_nanos, int64_t elapsed_nanos) {
+  int64_t seen = wall_nanos - elapsed_nanos, known = hp_load_relaxed(&o->nanos), first = 0;
+  if (seen == 0) seen = 1; /* 0: none yet */
+  bool is_jump = seen - known > JUMP_NANOS || known - seen > JUMP_NANOS;
+  if ((known == 0 || is_jump) &&
+      __atomic_compare_exchange_n(&o->nanos, &known, seen, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    known = seen;
+  if (__atomic_compare_exchange_n(&o->first_nanos, &first, known, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) first = known;
+  return wall_nanos - (known - first);
 }
 
-int64_t hp_moment_between(struct hp_moment from, struct hp_moment to) {
-  int64_t wall = to.wall_nanos - from.wall_nanos, elapsed = to.elapsed_nanos - from.elapsed_nanos;
-  bool was_set = wall - elapsed > TOLERANCE_NANOS || elapsed - wall > TOLERANCE_NANOS;
-  int64_t nanos = was_set ? elapsed : wall;
-  return nanos > 0 ? nanos : 0;
+struct hp_moment hp_moment_now(void) {
+  int64_t wall, before, elapsed = read_clock(CLOCK_BOOTTIME);
+  int tries = 0;
+  do {
+    before = elapsed;
+    wall = read_clock(CLOCK_REALTIME);
+    elapsed = read_clock(CLOCK_BOOTTIME);
+  } while (elapsed - before > APART_NANOS && ++tries < TRIES);
+  return (struct hp_moment){.wall_nanos = wall, .even_nanos = hp_moment_even(&offset, wall, elapsed)};
 }

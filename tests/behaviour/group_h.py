@@ -114,13 +114,14 @@ def h3_own_allocator(t):
 def h4_clock_set(t):
     day = 86400 * 10**9
     r = t.run(kind="full,delta", peak=1)
-    before, forward, back, reset = (t.profile(r, n + ".full") for n in ("before", "forward", "back", "reset"))
+    before, forward, back, later, reset = (t.profile(r, n + ".full") for n in ("before", "forward", "back", "later", "reset"))
     assert 19999 * day < forward.time_nanos - before.time_nanos < 20001 * day, "the clock was not set"
     assert -2 * day < back.time_nanos - before.time_nanos < 0, "the clock was not set"
+    equal(later.time_nanos - later.duration_nanos, back.time_nanos - back.duration_nanos, "the start, by which trend knows a process")
     spans = [p.duration_nanos for p in (before, forward, back)]
     assert 0 < spans[0] and spans[0] + 3e7 <= spans[1] and spans[1] + 3e7 <= spans[2] < day, spans
-    deltas = [t.profile(r, n + ".delta").duration_nanos for n in ("before", "forward", "back", "reset")]
-    assert all(0 < d < day for d in deltas) and min(deltas[1:]) >= 3e7, deltas
+    deltas = [t.profile(r, n + ".delta").duration_nanos for n in ("before", "forward", "back", "later", "reset")]
+    assert all(0 < d < day for d in deltas) and min(deltas[1:4]) >= 3e7, deltas
     assert 0 <= reset.duration_nanos < day, reset.duration_nanos
     peak = t.profile(r, "back.peak")
     equal(peak.totals("site")[2:], [2, 1003000])

@@ -33,6 +33,7 @@ int main(int argc, char **argv) {
   free(block); /* the peak is of now, a day ago */
   CHECK_EQUAL(dump_to(argv[1], "back"), 0);
   wait_ms(30);
+  CHECK_EQUAL(dump_to(argv[1], "later"), 0);
   CHECK_EQUAL(heapprof_reset(), 0);
   wall_offset = 0;
   CHECK_EQUAL(dump_to(argv[1], "reset"), 0);
