@@ -64,7 +64,7 @@ class Sweep:
         environment.update({name: value.replace('DIR', out) for name, value in settings.items()})
         what = f'{" ".join(always) + " and " if always else ""}{call} {error} {first}{"" if first == last else " and on"} {" ".join(arguments)} {"all settings" if settings else ""}'
         try:
-            run = subprocess.run([self.program] + arguments, env=environment, capture_output=True, text=True, timeout=60)
+            run = subprocess.run([self.program] + arguments, env=environment, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
             return self.note(what, 'does not end')
         if run.returncode == 77:

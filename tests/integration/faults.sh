@@ -20,7 +20,7 @@ run() {
   [ -n "$3" ] && preload=(-E "LD_PRELOAD=$3")
   rm -rf "$work/out"
   mkdir "$work/out"
-  { timeout -k 5 60 strace -f -qq -o /dev/null -e trace="${2%%:*}" -e inject="$2" "${preload[@]}" -E HEAPPROF_SAMPLE_RATE=1 -E HEAPPROF_PERIOD=0 \
+  { timeout -k 5 300 strace -f -qq -o /dev/null -e trace="${2%%:*}" -e inject="$2" "${preload[@]}" -E HEAPPROF_SAMPLE_RATE=1 -E HEAPPROF_PERIOD=0 \
     -E HEAPPROF_LOG=off -E "HEAPPROF_OUT=$work/out/%e.%p.%n.pb.gz" "$program" $4 >"$work/$1"
     echo "status $?" >>"$work/$1"; } 2>/dev/null
 }
@@ -48,7 +48,7 @@ dlsym_faults() {
       rm -rf "$work/out"
       mkdir "$work/out"
       DLSYM_FAILS=$n LD_PRELOAD="$DLSYM $LIB" HEAPPROF_SAMPLE_RATE=1 HEAPPROF_PERIOD=0 HEAPPROF_LOG=off HEAPPROF_OUT="$work/out/%e.%p.%n.pb.gz" \
-        timeout -k 5 60 "$program" $arguments >"$work/with" 2>&1
+        timeout -k 5 300 "$program" $arguments >"$work/with" 2>&1
       echo "status $?" >>"$work/with"
       check_files "dlsym $n $arguments"
       if [ "$(cat "$work/with")" = "$(printf 'done\nstatus 0')" ]; then

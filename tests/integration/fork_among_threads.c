@@ -13,7 +13,7 @@
 
 #include <heapprof.h>
 
-enum { THREADS = 8, FORKS = 200, DEPTH = 200, CHILD_SECONDS = 20 };
+enum { THREADS = 8, FORKS = 200, DEPTH = 200, CHILD_SECONDS = 300 };
 
 /* Returns behind a frame of its own: no tail call. */
 __attribute__((noinline)) static void *allocate_below(int depth) {

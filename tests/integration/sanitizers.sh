@@ -14,7 +14,7 @@ tried=0 failed=0
 run() {
   local name=$1 library=$2
   shift 2
-  timeout -k 5 60 env ${library:+LD_PRELOAD="$library"} HEAPPROF_SAMPLE_RATE=1 HEAPPROF_PERIOD=0 HEAPPROF_OUT="$work/%p.%n.pb.gz" \
+  timeout -k 5 300 env ${library:+LD_PRELOAD="$library"} HEAPPROF_SAMPLE_RATE=1 HEAPPROF_PERIOD=0 HEAPPROF_OUT="$work/%p.%n.pb.gz" \
     "$work/program" "$@" >"$work/$name.out" 2>"$work/$name.err"
   echo "status $?" >>"$work/$name.out"
 }

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 # under_heapprof.sh - run a program under the library and hold it to what a harmless library promises: it ends in time, with
 # the status it should have, with nothing on its error output, and with at least so many profiles.
-#   LIB=libheapprof.so [STATUS=0] [PROFILES=0] [STDERR=] [SECONDS_MAX=60] under_heapprof.sh PROGRAM [ARGUMENT...]
+#   LIB=libheapprof.so [STATUS=0] [PROFILES=0] [STDERR=] [SECONDS_MAX=600] under_heapprof.sh PROGRAM [ARGUMENT...]
 # EMULATOR    words that run the program of another processor (qemu-aarch64 -L ...): they get the library for it by -E
 # NAMES       template of the profiles' names
 # STATUS      the exit status wanted
 # PROFILES    how many profiles must be there at least
 # STDERR      extended regular expression of the only line that may, and must, be on the error output; empty: none
+# SECONDS_MAX what hangs is ended after; nothing here takes a twentieth of it on an idle machine
 # HEAPPROF_*  are passed on; sampling is exact (rate 1) unless said otherwise.
 set -u
 work=$(mktemp -d) || exit 1
@@ -22,7 +23,7 @@ if [ -n "${EMULATOR:-}" ]; then
 else
   set -- env LD_PRELOAD="$LIB" "$@"
 fi
-timeout -k 5 "${SECONDS_MAX:-60}" "$@" 2>"$work/stderr"
+timeout -k 5 "${SECONDS_MAX:-600}" "$@" 2>"$work/stderr"
 status=$?
 [ $status = 77 ] && [ "${STATUS:-0}" = 0 ] && exit 77 # the program says it cannot be tried here
 fail() {

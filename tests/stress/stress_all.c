@@ -28,7 +28,7 @@
 
 extern char **environ;
 
-enum { WORKERS_MAX = 32, KEPT = 256, SHARED = 64, CHILD_SECONDS = 60, STUCK_SECONDS = 90 };
+enum { WORKERS_MAX = 32, KEPT = 256, SHARED = 64, CHILD_SECONDS = 600, STUCK_SECONDS = 900 };
 
 struct worker {
   pthread_t thread;

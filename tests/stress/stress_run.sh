@@ -7,7 +7,7 @@
 set -u
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-timeout -k 10 $(($2 + 180)) env LD_PRELOAD="$LIB${NEXT:+ $NEXT}" HEAPPROF_SAMPLE_RATE="${RATE:-1}" HEAPPROF_PERIOD=1 \
+timeout -k 10 $(($2 + 1500)) env LD_PRELOAD="$LIB${NEXT:+ $NEXT}" HEAPPROF_SAMPLE_RATE="${RATE:-1}" HEAPPROF_PERIOD=1 \
   HEAPPROF_OUT="$work/%e.%p.pb.gz" HEAPPROF_SIGNAL=SIGUSR2 STRESS_PROFILES="$work" STRESS_PLUGIN="$PLUGIN" "$@" \
   2>"$work/stderr"
 status=$?

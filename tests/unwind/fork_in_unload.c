@@ -14,7 +14,7 @@
 
 #include "unwinder.h"
 
-enum { FRAMES_MAX = 64, WALKS = 20, CHILD_SECONDS = 20, IS_WHOLE = 0 };
+enum { FRAMES_MAX = 64, WALKS = 20, CHILD_SECONDS = 300, IS_WHOLE = 0 };
 
 static pthread_barrier_t barrier;
 static size_t depth_before;

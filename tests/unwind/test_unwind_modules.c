@@ -375,7 +375,7 @@ static void walk_while(void *(*holder)(void *)) {
   sem_init(&may_leave, 0, 0);
   pthread_create(&thread, NULL, holder, NULL);
   sem_wait(&is_inside);
-  alarm(20); /* a walk that waits would wait for ever */
+  alarm(300); /* a walk that waits would wait for ever */
   for (int i = 0; i < 100; i++) {
     hp_unwind_flush();
     assert_true(walk_ours(pcs, 64, &flags) > 3);
