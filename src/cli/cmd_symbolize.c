@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "profile_origin.h"
 #include "profile_reader.h"
 #include "profile_writer.h"
 #include "symbolize.h"
@@ -36,28 +37,11 @@ static const struct option options[] = {{"output", required_argument, NULL, 'o'}
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
 
-/* The number before the dump's in heapprof.NAME.PID.N.pb.gz; 0: no such name. */
-static int64_t pid_in_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  const char *name = slash != NULL ? slash + 1 : path;
-  int64_t pid = 0, number;
-  char copy[256];
-  if (strlen(name) >= sizeof copy) return 0;
-  strcpy(copy, name);
-  char *rest = copy, *part, *before = NULL;
-  while ((part = strsep(&rest, ".")) != NULL) {
-    if (before != NULL && hp_parse_integer(part, 0, INT32_MAX, &number) == 0 &&
-        hp_parse_integer(before, 1, INT32_MAX, &pid) == 0)
-      return pid;
-    before = part;
-  }
-  return 0;
-}
-
-static int symbolize(const char *path, const char *output, const struct hp_symbolize_options *wanted) {
+static int symbolize(const char *path, const char *output, struct hp_symbolize_options *wanted) {
   struct hp_error error;
   struct hp_profile *profile;
   if (hp_profile_read(path, &profile, &error) != 0) return hp_fail(&error);
+  if (wanted->jit_pid == 0) wanted->jit_pid = hp_origin_pid_in_name(path, profile->time_nanos);
   hp_symbolize(profile, wanted);
   int result = hp_profile_write(output, profile, &error);
   hp_profile_free(profile);
@@ -84,6 +68,5 @@ int hp_cmd_symbolize(int argc, char **argv) {
   }
   if (argc - optind != 1) return hp_usage("symbolize", "one profile is needed");
   if (output == NULL) return hp_usage("symbolize", "-o OUT is missing");
-  if (wanted.jit_pid == 0) wanted.jit_pid = pid_in_name(argv[optind]);
   return symbolize(argv[optind], output, &wanted);
 }

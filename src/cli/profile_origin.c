@@ -8,6 +8,7 @@
 
 #include "cli_error.h"
 #include "cli_memory.h"
+#include "path_clean.h"
 
 static bool has_comment(const struct hp_profile *profile, const char *start) {
   for (size_t i = 0; i < profile->comment_count; i++)
@@ -22,10 +23,8 @@ static int64_t start_of(const struct hp_profile *profile) {
   return profile->time_nanos - profile->duration_nanos;
 }
 
-/* The process id in a name that ends like those of the default template, ".PID.NUMBER[.KIND].pb.gz"; 0: it does not, or what stands
- * there is the time of the profile (%t). */
-static int64_t pid_of(const char *path, int64_t time_nanos) {
-  const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *end = NULL;
+int64_t hp_origin_pid_in_name(const char *path, int64_t time_nanos) {
+  const char *name = hp_path_base_name(path), *end = NULL;
   for (const char *at = name; (at = strstr(at, ".pb")) != NULL; at++) end = at;
   if (end == NULL) return 0;
   const char *at = end;
@@ -53,7 +52,7 @@ static uint64_t key_of(const struct hp_profile *profile, int64_t start_nanos, in
 uint32_t hp_origins_add(struct hp_origins *origins, const struct hp_profile *profile, const char *path) {
   int64_t start_nanos = start_of(profile);
   if (start_nanos == 0) return HP_NONE;
-  uint64_t key = key_of(profile, start_nanos, pid_of(path, profile->time_nanos));
+  uint64_t key = key_of(profile, start_nanos, hp_origin_pid_in_name(path, profile->time_nanos));
   uint32_t index = hp_id_map_find(&origins->map, key);
   if (index == HP_NONE) {
     index = (uint32_t)origins->count++;

@@ -26,6 +26,10 @@ struct hp_origins { /* all zero: none yet */
   size_t count, capacity;
 };
 
+/* The process id in a file name that ends like those of the default template, ".PID.NUMBER[.KIND].pb.gz"; 0: it does not, or what
+ * stands there is the time of the profile (%t). */
+int64_t hp_origin_pid_in_name(const char *path, int64_t time_nanos);
+
 /* The index in list[] of the process of `profile`, counted there; HP_NONE: the file does not say. */
 uint32_t hp_origins_add(struct hp_origins *origins, const struct hp_profile *profile, const char *path);
 

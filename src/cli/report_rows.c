@@ -9,6 +9,7 @@
 
 #include "byte_hash.h"
 #include "cli_memory.h"
+#include "path_clean.h"
 
 /* What is worked out once an entry of the profile and then remembered; HP_NONE: not yet. */
 struct memory {
@@ -56,9 +57,7 @@ static uint32_t row_of_key(struct hp_report_rows *rows, const struct hp_row_key 
 static const char *make_name(struct hp_report_rows *rows, const struct hp_location *location) {
   const struct hp_profile *profile = rows->profile;
   const struct hp_mapping *mapping = location->mapping != HP_NONE ? &profile->mappings[location->mapping] : NULL;
-  const char *file = mapping != NULL ? hp_profile_text(profile, mapping->file) : "";
-  const char *slash = strrchr(file, '/');
-  if (slash != NULL) file = slash + 1;
+  const char *file = mapping != NULL ? hp_path_base_name(hp_profile_text(profile, mapping->file)) : "";
   char *name;
   if (!rows->by_line)
     name = file[0] != '\0' ? hp_format("[%.200s]", file) : hp_strdup("<unknown>");

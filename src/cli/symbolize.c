@@ -16,6 +16,7 @@
 #include "id_map.h"
 #include "jit_names.h"
 #include "name_demangle.h"
+#include "path_clean.h"
 #include "symbol_module.h"
 
 enum { NOT_FOUND_SHOWN_MAX = 20, TRIED_BYTES_MAX = 1024 };
@@ -188,9 +189,8 @@ static void resolve_jit(struct run *run, const struct place *places, size_t coun
 
 static void show_progress(struct run *run, const struct hp_mapping *mapping, size_t count) {
   if (!run->options->progress) return;
-  const char *file = hp_profile_text(run->profile, mapping->file), *slash = strrchr(file, '/');
   struct hp_error name;
-  hp_error_set(&name, "%.40s", slash != NULL ? slash + 1 : file);
+  hp_error_set(&name, "%.40s", hp_path_base_name(hp_profile_text(run->profile, mapping->file)));
   fprintf(stderr, "\rsymbolizing %3.0f%%: %s, %zu addresses\033[K",
           100.0 * (double)(run->groups_done) / (double)(run->place_count + 1), name.text, count);
   fflush(stderr);

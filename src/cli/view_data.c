@@ -9,6 +9,7 @@
 
 #include "cli_memory.h"
 #include "frame_filter.h"
+#include "path_clean.h"
 #include "sampling_error.h"
 #include "text_output.h"
 #include "view_frames.h"
@@ -256,8 +257,7 @@ static void write_all(struct builder *builder, const struct rows *rows, const st
   write_file(json, input->name, profile);
   hp_json_end(json, ']');
   const char *program = profile->mapping_count != 0 ? hp_profile_text(profile, profile->mappings[0].file) : "";
-  const char *slash = strrchr(program, '/');
-  hp_json_string(json, "program", slash != NULL ? slash + 1 : program);
+  hp_json_string(json, "program", hp_path_base_name(program));
   write_types(json, profile);
   hp_json_integer(json, "default_type", hp_profile_type_find(profile, input->type));
   write_frames(builder);

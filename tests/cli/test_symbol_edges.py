@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""symbolize where binaries are odd: several segments with code, the debug file alone, lines without functions, damaged lines.
+"""symbolize where binaries are odd: several segments with code, the debug file alone, lines without functions, damaged lines; and code
+that is in no binary.
 
 usage: test_symbol_edges.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY
 """
@@ -114,6 +115,28 @@ def odd_lines(checks, heapprof, work):
     checks.equal("odd lines", lines_of(heapprof, work + "/odd.pb.gz"), {"negative": ("odd.c", 0), "label": ("odd.c", 7)})
 
 
+def generated_code(checks, heapprof, work):
+    """Code of a JIT has its names in /tmp/perf-PID.map; PID is in the profile's name, wherever there are other numbers."""
+    pid, when = os.getpid(), 1_790_000_000
+    out = chunk(1, number(1, 1) + number(2, 2)) + chunk(2, packed(1, [1]) + packed(2, [8])) + chunk(4, number(1, 1) + number(3, 0x70001010))
+    out += b"".join(chunk(6, text) for text in (b"", b"inuse_space", b"bytes")) + number(9, when * 10**9)
+    names = "/tmp/perf-%d.map" % pid
+    write(names, "70001000 100 jitted here\n")
+    try:
+        for name, is_known in (("heapprof.node.%d.3.pb.gz" % pid, True), ("heapprof.python3.11.%d.0.pb.gz" % pid, True),
+                               ("heapprof.a.7.8.b.%d.12.heap.pb.gz" % pid, True), ("heapprof.node.%d.3.peak.pb.gz" % pid, True),
+                               ("heapprof.node.4.%d.pb.gz" % pid, False), ("node.pb.gz", False), ("node.%d.0" % pid, False),
+                               ("heapprof.node.%d.3.pb.gz" % when, False)):
+            profile = os.path.join(work, name)
+            with gzip.open(profile, "wb") as f:
+                f.write(out)
+            wanted = {"jitted here": ("", 0)} if is_known else {"0x70001010": ("", 0)}
+            checks.equal(name, lines_of(heapprof, profile), wanted)
+            checks.equal(name + " with --pid", lines_of(heapprof, profile, "--pid=%d" % pid), {"jitted here": ("", 0)})
+    finally:
+        os.unlink(names)
+
+
 def main():
     heapprof, library, work = sys.argv[1:4]
     shutil.rmtree(work, ignore_errors=True)
@@ -121,6 +144,7 @@ def main():
     checks = Checks()
     several_segments(checks, heapprof, library, work)
     odd_lines(checks, heapprof, work)
+    generated_code(checks, heapprof, work)
     print("%d checks, %d bad" % (checks.done, checks.bad))
     return 1 if checks.bad or not checks.done else 0
 
