@@ -122,6 +122,12 @@ static void make_temporary_name(char *to) {
   hp_text_add(&text, ".heapprof.%d.%u.%x.tmp", hp_sys_getpid(), hp_add_relaxed(&counter, 1), (unsigned)clock);
 }
 
+/* 0600 whatever the program's umask took from it (0777: a file that its owner cannot read). Where it took nothing there is no
+ * further call, which a seccomp filter may kill for; a file system without modes may refuse. */
+static void restore_mode(int fd, unsigned mode) {
+  if ((mode & 07777) != 0600) hp_syscall2(SYS_fchmod, fd, 0600);
+}
+
 static int start(struct hp_file_sink *sink, int fd) {
   struct stat stat;
   int status = hp_sys_fstat(fd, &stat);
@@ -133,6 +139,7 @@ static int start(struct hp_file_sink *sink, int fd) {
   sink->fd = fd;
   sink->device = stat.st_dev;
   sink->inode = stat.st_ino;
+  if (!sink->is_device) restore_mode(fd, stat.st_mode);
   return 0;
 }
 

@@ -81,6 +81,16 @@ static void expect_content(const char *file, const char *want) {
   assert_string_equal(got, want);
 }
 
+static void test_mode_is_0600_whatever_the_umask(void **state) {
+  (void)state;
+  umask(0777);
+  assert_int_equal(put(path, "mine"), 0);
+  umask(0);
+  struct stat stat;
+  assert_int_equal(lstat(path, &stat), 0);
+  assert_int_equal(stat.st_mode, S_IFREG | 0600);
+}
+
 static void test_file_appears_whole_with_mode_0600(void **state) {
   (void)state;
   umask(0);
@@ -418,6 +428,7 @@ static void test_read_only_directory_is_an_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      BOTH_WAYS(test_mode_is_0600_whatever_the_umask),
       BOTH_WAYS(test_file_appears_whole_with_mode_0600),
       BOTH_WAYS(test_existing_file_is_replaced_never_appended_to),
       BOTH_WAYS(test_symbolic_link_at_the_name_is_replaced_not_followed),
