@@ -5,7 +5,8 @@
  *   ABSENT=NAME,NAME...   dlsym does not find these names behind the library
  *   LOOKUP_ALLOCATES=1    the look-up of malloc calls the allocator, as dlsym did before glibc 2.34; surroundings_check() is the program's
  *                         look at these blocks afterwards
- *   HELPER_IS_SLOW=1      the thread that the library makes for itself is made when surroundings_go_on is no longer 0
+ *   HELPER_IS_SLOW=1      the thread that the library makes for itself is made when surroundings_go_on is no longer 0 and the main thread
+ *                         has left
  *   FIGURES_HANG=1        mallinfo2 never returns
  *   FIRST=NAME            that function is the first of the allocator's to be called, before the library's constructor
  *
@@ -110,6 +111,8 @@ void *dlsym(void *handle, const char *name) {
 /* The library's own thread is known by its stack. */
 extern int surroundings_is_waiting, surroundings_go_on; /* atomic */
 int surroundings_is_waiting, surroundings_go_on;
+static pthread_t main_thread;
+__attribute__((constructor)) static void note_main(void) { main_thread = pthread_self(); }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument) {
   static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -120,7 +123,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
       stack == 128 * 1024) {
     __atomic_store_n(&surroundings_is_waiting, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&surroundings_go_on, __ATOMIC_ACQUIRE) == 0) usleep(1000);
-    usleep(50000); /* and now the main thread has left */
+    want(pthread_join(main_thread, NULL) == 0);
   }
   return next(thread, attributes, run, argument);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static pid_t last_thread;
+static pthread_t main_thread;
 
 static bool use_stack(void) {
   volatile char big[512 * 1024];
@@ -23,7 +24,7 @@ static void at_end(void) {
 static void *allocate(void *is_last) {
   for (int i = 0; i < 2000; i++) free(malloc(100));
   if (is_last != NULL) {
-    usleep(50000);
+    if (pthread_join(main_thread, NULL) != 0) _exit(2); /* it has left */
     last_thread = gettid();
   }
   return NULL;
@@ -35,6 +36,7 @@ int main(int argc, char **argv) {
   bool alone = argc < 2 || strcmp(argv[1], "alone") == 0;
   atexit(at_end);
   last_thread = getpid();
+  main_thread = pthread_self();
   if (pthread_create(&thread, NULL, allocate, alone ? NULL : &tag) != 0) return 1;
   if (alone) pthread_join(thread, NULL);
   pthread_exit(NULL);
