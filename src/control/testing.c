@@ -187,18 +187,23 @@ uint32_t __real_hp_labels_now_seconds(void);
 uint32_t __wrap_hp_labels_now_seconds(void);
 
 static int64_t clock_offset_nanos; /* atomic */
+static int64_t held_nanos;         /* atomic; 0: the clock goes on */
 
 int64_t __wrap_hp_process_coarse_nanos(void) {
-  return __real_hp_process_coarse_nanos() + hp_load_relaxed(&clock_offset_nanos);
+  int64_t held = hp_load_relaxed(&held_nanos);
+  return (held != 0 ? held : __real_hp_process_coarse_nanos()) + hp_load_relaxed(&clock_offset_nanos);
 }
 int64_t __wrap_hp_process_exact_nanos(void) {
   return __real_hp_process_exact_nanos() + hp_load_relaxed(&clock_offset_nanos);
 }
 uint32_t __wrap_hp_labels_now_seconds(void) {
-  return __real_hp_labels_now_seconds() + (uint32_t)(hp_load_relaxed(&clock_offset_nanos) / 1000000000);
+  int64_t held = hp_load_relaxed(&held_nanos);
+  uint32_t now = held != 0 ? (uint32_t)(held / 1000000000) : __real_hp_labels_now_seconds();
+  return now + (uint32_t)(hp_load_relaxed(&clock_offset_nanos) / 1000000000);
 }
 
 void heapprof_test_advance_clock(int64_t nanos) { __atomic_fetch_add(&clock_offset_nanos, nanos, __ATOMIC_RELAXED); }
+void heapprof_test_hold_clock(void) { hp_store_relaxed(&held_nanos, __real_hp_process_coarse_nanos()); }
 int64_t heapprof_test_clock(void) { return __wrap_hp_process_coarse_nanos(); }
 int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due) {
   return hp_trigger_period_check(now_nanos, out_is_due);

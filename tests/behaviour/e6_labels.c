@@ -25,6 +25,7 @@ static void *body(void *argument) {
 int main(int argc, char **argv) {
   (void)argc;
   pthread_t threads[THREADS];
+  heapprof_test_hold_clock();
   if (argc > 2) heapprof_test_seed(7), heapprof_set_sample_rate(33); /* weights that are no whole numbers */
   for (int t = 0; t < THREADS; t++) {
     CHECK_EQUAL(pthread_create(&threads[t], NULL, body, (void *)(intptr_t)t), 0);

@@ -57,6 +57,9 @@ HEAPPROF_TEST_API int heapprof_test_sink_misuse(const char *path);
 
 /* The clock of periods, ages and whatever waits for a dump. */
 HEAPPROF_TEST_API void heapprof_test_advance_clock(int64_t nanos);
+/* From now on periods, ages of blocks and ages of the allocator's figures see it stand still, but for what it is advanced: so that
+ * nothing depends on how long this process waits for a processor. */
+HEAPPROF_TEST_API void heapprof_test_hold_clock(void);
 HEAPPROF_TEST_API int64_t heapprof_test_clock(void);
 HEAPPROF_TEST_API int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due);
 
