@@ -4,7 +4,8 @@
 #include "behaviour.h"
 
 enum { THREADS = 4, KEPT = 64 };
-static int stop; /* atomic */
+static int stop;            /* atomic */
+static long steps[THREADS]; /* atomic */
 
 NOINLINE static void *deep(int depth, size_t n) {
   void *volatile p = depth == 0 ? malloc(n) : deep(depth - 1, n);
@@ -23,9 +24,19 @@ static void *churn(void *argument) {
       free(*slot);
       *slot = deep((int)((r >> 32) % 9), 1 + (r >> 40) % 2000);
     }
+    __atomic_fetch_add(&steps[(intptr_t)argument], 1, __ATOMIC_RELAXED);
   }
   for (int i = 0; i < KEPT; i++) free(kept[i]);
   return NULL;
+}
+
+/* Between two dumps each thread has allocated, however few processors there are. */
+static void wait_for_steps(void) {
+  static long seen[THREADS];
+  for (int t = 0; t < THREADS; t++) {
+    while (__atomic_load_n(&steps[t], __ATOMIC_RELAXED) < seen[t] + KEPT) wait_ms(1);
+    seen[t] = __atomic_load_n(&steps[t], __ATOMIC_RELAXED);
+  }
 }
 
 int main(int argc, char **argv) {
@@ -38,6 +49,7 @@ int main(int argc, char **argv) {
     snprintf(name, sizeof name, "load-%ld", i);
     if (i % 15 == 7) CHECK_EQUAL(heapprof_reset(), 0);
     if (i % 10 == 0) heapprof_set_sample_rate(i % 20 == 0 ? 1 : 700);
+    wait_for_steps();
     CHECK_EQUAL(dump_to(argv[1], name), 0);
   }
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);

@@ -8,8 +8,10 @@ static void *idle(void *argument) {
   return NULL;
 }
 
+/* Two come for certain, however late; more would soon. */
 static uint64_t dumps_after_quiet(void) {
-  uint64_t last = 0;
+  uint64_t last = 2;
+  while (stats_now().dumps < 2) wait_ms(1);
   for (int quiet = 0; quiet < 20; quiet++) {
     uint64_t now = stats_now().dumps;
     if (now != last) quiet = 0;
@@ -49,7 +51,7 @@ int main(int argc, char **argv) {
   heapprof_test_pause_dump(NULL);
   let_dump_go();
   uint64_t dumps = dumps_after_quiet();
-  CHECK(dumps >= 2 && dumps <= 4, "%lu dumps for 1002 requests", (unsigned long)dumps);
+  CHECK(dumps <= 4, "%lu dumps for 1002 requests", (unsigned long)dumps);
   free(late);
   return 0;
 }

@@ -8,6 +8,7 @@
 enum { SIZE_A = 1000, SIZE_B = 3000, WARM = 40, FILES_MAX = 400 };
 
 static bool is_over; /* atomic */
+static int dumps;    /* atomic */
 static const char *folder;
 static long loads[2], reused;
 
@@ -31,9 +32,15 @@ static void *dump_all_the_time(void *unused) {
     char name[32];
     snprintf(name, sizeof name, "during%03d", i);
     CHECK_EQUAL(dump_to(folder, name), 0);
+    __atomic_store_n(&dumps, i + 1, __ATOMIC_RELEASE);
     wait_ms(20);
   }
   return NULL;
+}
+
+/* So many are written: there are some during the loadings however few processors there are. */
+static void wait_for_dumps(int n) {
+  while (__atomic_load_n(&dumps, __ATOMIC_ACQUIRE) < n) wait_ms(1);
 }
 
 /* Between two dumps: one under way has scratch memory of its own. */
@@ -50,10 +57,11 @@ int main(int argc, char **argv) {
   pthread_t thread;
   CHECK_EQUAL(pthread_create(&thread, NULL, dump_all_the_time, NULL), 0);
   for (int i = 0; i < WARM; i++) use(argv[2 + i % 2], i % 2);
-  wait_ms(100); /* what the dumping thread allocates once */
+  wait_for_dumps(2); /* what the dumping thread allocates once */
   struct heapprof_stats before = stats_between_dumps();
   long rounds = argc > 4 ? atol(argv[4]) : scaled(4000, 50000);
   for (long i = 0; i < rounds; i++) {
+    if (i % (rounds / 10) == 0) wait_for_dumps(2 + (int)(i / (rounds / 10)));
     int which = i % 4 == 3 ? 1 - (int)(i / 1000 % 2) : (int)(i / 1000 % 2);
     use(argv[2 + which], which);
   }

@@ -28,7 +28,7 @@ static void *busy(void *argument) {
 
 static int wait_for(pid_t child) {
   int status = -1;
-  for (int i = 0; i < 3000; i++) { /* half a minute */
+  for (int i = 0; i < 30000; i++) { /* five minutes */
     if (waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     wait_ms(10);
   }
