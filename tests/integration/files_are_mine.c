@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * files_are_mine.c - claim: a program with threads may close, open and fill any descriptor number at any time, while dumps
  * run one after the other: none of its files ever holds a byte that is not its own, and none of its descriptors is closed.
- *   files_are_mine SECONDS */
+ *   files_are_mine SECONDS    and longer, until DUMPS dumps were made */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LAST = 40, FILES = 30, CHUNK = 64 };
+#include <heapprof.h>
+
+enum { LAST = 40, FILES = 30, CHUNK = 64, DUMPS = 20 };
 
 static volatile bool is_over;
 
@@ -51,14 +53,25 @@ static bool is_all_mine(const char *path) {
   return n == 0 && truncate(path, 0) == 0;
 }
 
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool has_dumped(void) {
+  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  return heapprof_stats(&stats) == 0 && stats.dumps >= DUMPS;
+}
+
 int main(int argc, char **argv) {
   char path[4200];
   pthread_t thread;
   if (argc < 2 || getenv("HEAPPROF_WORK") == NULL) return 1;
   snprintf(path, sizeof path, "%s/mine", getenv("HEAPPROF_WORK"));
   if (pthread_create(&thread, NULL, churn, NULL) != 0) return 2;
-  time_t end = time(NULL) + atoi(argv[1]);
-  while (time(NULL) < end) {
+  double end = seconds() + atoi(argv[1]);
+  while (seconds() < end || !has_dumped()) {
     for (int i = 0; i < 20; i++) {
       if (!open_and_write(path)) return 3;
     }

@@ -45,6 +45,6 @@ int main(int argc, char **argv) {
   if (profiles_of(getpid()) != 0) return 3;
   if (profiles_of(child) != 2) return 4;
   raise(SIGUSR2);
-  for (int i = 0; i < 100 && profiles_of(getpid()) == 0; i++) usleep(50000);
+  while (profiles_of(getpid()) == 0) usleep(10000); /* under_heapprof.sh ends it */
   return profiles_of(getpid()) == 1 ? 0 : 5;
 }

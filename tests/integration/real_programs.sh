@@ -147,11 +147,11 @@ try ffmpeg sh -c 'ffmpeg -nostdin -v error -f lavfi -i testsrc=d=1:s=320x240 -th
 listen_addresses = '"''"'" >>d/postgresql.conf && pg_ctl -D "$PWD/d" -l log -w start >/dev/null &&
   pgbench -h "$PWD" -i -s 2 -q postgres >/dev/null 2>&1 && pgbench -h "$PWD" -n -c 4 -j 2 -t 200 postgres 2>&1 | grep -E "processed|failed" ; psql -h "$PWD" -Atc "select count(*), sum(length(filler)) from pgbench_accounts" postgres; pg_ctl -D "$PWD/d" -w stop >/dev/null; echo $?; grep -cE "PANIC|FATAL|signal" log'
 [ -z "$(command -v redis-server)" ] || SETTINGS="" try redis sh -c '
-  redis-server --port 0 --unixsocket "$PWD/s" --save "" --daemonize no >log 2>&1 & i=0; while [ ! -S s ] && [ $i -lt 200 ]; do sleep .1; i=$((i + 1)); done
+  redis-server --port 0 --unixsocket "$PWD/s" --save "" --daemonize no >log 2>&1 & i=0; while [ ! -S s ] && [ $i -lt 3000 ]; do sleep .1; i=$((i + 1)); done
   redis-benchmark -s "$PWD/s" -n 20000 -c 20 -q -t set,get,lpush,lrange_100 >/dev/null; redis-cli -s s debug populate 20000 k 100; redis-cli -s s bgsave; sleep 2; redis-cli -s s dbsize; redis-cli -s s shutdown nosave; wait; echo $?; grep -cE "crash|ASSERT" log'
 [ -z "$(command -v nginx)" ] || SETTINGS="HEAPPROF_SIGNAL=RTMIN+5" try nginx sh -c '
   mkdir -p html logs; seq 2000 >html/f; printf "daemon off; worker_processes 2; pid n.pid; error_log logs/e; events {} http { access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s; server { listen unix:%s/n.sock; gzip on; gzip_types *; root html; } }" "$PWD" >n.conf
-  nginx -p "$PWD" -c n.conf 2>/dev/null & n=$!; i=0; while [ ! -S n.sock ] && [ $i -lt 200 ]; do sleep .1; i=$((i + 1)); done
+  nginx -p "$PWD" -c n.conf 2>/dev/null & n=$!; i=0; while [ ! -S n.sock ] && [ $i -lt 3000 ]; do sleep .1; i=$((i + 1)); done
   for i in 1 2 3 4 5 6; do seq 50 | xargs -n 10 -P 4 sh -c "for x; do curl -s --compressed --unix-socket n.sock http://x/f | md5sum; done" sh; [ $i = 3 ] && kill -HUP $n; done | sort | uniq -c; kill -QUIT $n; wait $n; echo $?'
 try python3-test sh -c 'python3 -m test -q test_json test_re test_zlib test_struct test_dict test_list test_set test_heapq test_bisect test_itertools test_functools test_collections test_string test_bytes test_unicode test_int test_float test_decimal test_fractions test_hashlib test_base64 test_binascii test_csv test_array test_deque test_copy test_pickle test_ordered_dict test_queue test_threading test_thread test_signal test_fork1 test_wait4 test_exceptions test_generators test_with test_weakref test_gc test_ctypes 2>&1 | grep -E "^(Result|.* tests? (OK|failed))"'
 # Writer and Calc, each a process of its own with some twenty threads.
@@ -166,7 +166,7 @@ if [ -n "$(command -v nginx)" ]; then
   SETTINGS="HEAPPROF_SIGNAL=RTMIN+5" try wrk sh -c 'command -v wrk >/dev/null || exit 0
   p=$(python3 -c "import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); print(s.getsockname()[1])")
   mkdir -p html logs; seq 2000 >html/f; printf "daemon off; worker_processes 2; pid n.pid; error_log logs/e; events {} http { access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s; server { listen 127.0.0.1:%s; gzip on; gzip_types *; root html; } }" "$p" >n.conf
-  nginx -p "$PWD" -c n.conf 2>/dev/null & n=$!; i=0; while ! curl -s -o x "http://127.0.0.1:$p/f" && [ $i -lt 200 ]; do sleep .1; i=$((i + 1)); done; md5sum <x
+  nginx -p "$PWD" -c n.conf 2>/dev/null & n=$!; i=0; while ! curl -s -o x "http://127.0.0.1:$p/f" && [ $i -lt 3000 ]; do sleep .1; i=$((i + 1)); done; md5sum <x
   wrk -t 2 -c 20 -d 4 -H "Accept-Encoding: gzip" "http://127.0.0.1:$p/f" >w; grep -cE "requests in" w; grep -E "Non-2xx|Socket errors" w; kill -QUIT $n; wait $n; echo $?; grep -cE "alert|emerg" logs/e'
 fi
 # Redis's own tests, which no package carries: REDIS_SOURCE, an unpacked source with the programs at src/redis-*.
