@@ -197,7 +197,7 @@ static void test_too_many_deltas_cost_no_dump(void **state) {
 }
 
 static bool deltas_become(unsigned wanted) {
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < 30000; i++) { /* five minutes */
     pthread_mutex_lock(&serve.lock);
     bool are = serve.deltas == wanted;
     pthread_mutex_unlock(&serve.lock);
@@ -211,7 +211,7 @@ static bool deltas_become(unsigned wanted) {
  * when the server stops. */
 static void test_clients_that_hang_up_leave_nothing(void **state) {
   (void)state;
-  static const char request[] = "GET /debug/pprof/heap?seconds=1 HTTP/1.0\r\n\r\n",
+  static const char request[] = "GET /debug/pprof/heap?seconds=4 HTTP/1.0\r\n\r\n",
                     late[] = "GET /debug/pprof/heap?seconds=300 HTTP/1.0\r\n\r\n";
   enum { CLIENTS = 3 };
   struct hp_error error;
@@ -267,11 +267,18 @@ static void test_a_stop_ends_the_wait_of_a_delta(void **state) {
 
 static void test_metrics_are_kept_for_a_moment(void **state) {
   (void)state;
-  struct hp_serve_answer first = ask("GET", "/metrics", NULL, NULL), second = ask("GET", "/metrics", NULL, NULL);
+  const int64_t hour = INT64_C(3600000000000); /* this process may be stopped for longer than the moment */
+  struct hp_serve_answer first = ask("GET", "/metrics", NULL, NULL);
+  serve.metrics_nanos += hour;
+  struct hp_serve_answer second = ask("GET", "/metrics", NULL, NULL);
   assert_int_equal(fetches, 1);
   assert_string_equal(first.body, second.body);
+  serve.metrics_nanos -= 2 * hour;
+  struct hp_serve_answer third = ask("GET", "/metrics", NULL, NULL);
+  assert_int_equal(fetches, 2);
   free(first.body);
   free(second.body);
+  free(third.body);
 }
 
 static void test_metrics_take_only_well_formed_figures(void **state) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_unseen.c - what is told of memory that the profile cannot show, and above all when nothing is. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -227,9 +228,22 @@ static int look_at_kernel(void) {
 }
 
 static pthread_t main_thread;
+
+/* The thread whose number is the process's stays, as a zombie, until all are gone. */
+static bool main_is_gone(void) {
+  char path[64], text[256];
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", getpid());
+  int fd = open(path, O_RDONLY);
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  text[n > 0 ? n : 0] = 0;
+  const char *state = strrchr(text, ')');
+  return state != NULL && state[2] == 'Z';
+}
+
 static void *look_when_main_has_left(void *unused) {
   pthread_join(main_thread, NULL);
-  usleep(20000); /* joined is a little before gone */
+  for (int i = 0; i < 60000 && !main_is_gone(); i++) usleep(1000); /* joined is a little before gone */
   _exit(look_at_kernel());
   return unused;
 }
