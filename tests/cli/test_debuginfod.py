@@ -63,18 +63,37 @@ def symbolize(raw, **environment):
     return {("innermost", 4), ("local_function", 5), ("main", 6)} <= found, result.stderr
 
 
-def wait_until_scanned(url):
-    """The server lists what it has scanned in its metrics."""
-    for _ in range(300):
-        try:
-            with urllib.request.urlopen(url + "/metrics", timeout=5) as answer:
-                for line in answer.read().decode().splitlines():
-                    if line.startswith("groom{statistic=\"buildids\"") or line.startswith("thread_work_total{role=\"traverse\"}"):
-                        if float(line.split()[-1]) > 0:
-                            return
-        except (urllib.error.URLError, OSError):
-            pass
-        time.sleep(0.1)
+def build_id(binary):
+    notes = run("readelf", "-n", binary).stdout
+    return notes.split("Build ID:")[1].split()[0]
+
+
+def knows_both_files(url, identity):
+    """Asked as a client asks, but without its cache, which would remember that there was nothing yet."""
+    try:
+        for what in ("executable", "debuginfo"):
+            with urllib.request.urlopen("%s/buildid/%s/%s" % (url, identity, what), timeout=60) as answer:
+                answer.read()
+    except (urllib.error.URLError, OSError):
+        return False
+    return True
+
+
+def start_server():
+    """The server and its address, when it has scanned its folder. Once more if somebody else took the port that was free."""
+    identity = build_id(WORK + "/served/program")
+    for _ in range(10):
+        port = free_port()
+        server = subprocess.Popen(["debuginfod", "-F", "-p", str(port), "-d", WORK + "/index.sqlite", WORK + "/served"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(6000):
+            if server.poll() is not None:
+                break
+            if knows_both_files("http://127.0.0.1:%d" % port, identity):
+                return server, "http://127.0.0.1:%d" % port
+            time.sleep(0.1)
+        server.kill()
+        server.wait()
     sys.exit("debuginfod did not start")
 
 
@@ -97,13 +116,8 @@ def main():
     if named or "not found: " + WORK + "/program" not in errors or "no such file" not in errors:
         print("FAILED: without a server: %r %r" % (named, errors))
         failed += 1
-    port = free_port()
-    url = "http://127.0.0.1:%d" % port
-    server = subprocess.Popen(["debuginfod", "-F", "-p", str(port), "-d", WORK + "/index.sqlite", WORK + "/served"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server, url = start_server()
     try:
-        wait_until_scanned(url)
-        time.sleep(1)
         named, errors = symbolize(raw, DEBUGINFOD_URLS=url)
         if not named:
             print("FAILED: with a server: %r" % errors)

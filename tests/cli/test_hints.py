@@ -30,7 +30,7 @@ LEAK = [("main", "/bin/app"), ("leak", "/bin/app")]
 
 
 def heapprof(*arguments, **options):
-    result = subprocess.run([HEAPPROF, *arguments], capture_output=True, text=True, timeout=120, cwd=WORK, **options)
+    result = subprocess.run([HEAPPROF, *arguments], capture_output=True, text=True, timeout=900, cwd=WORK, **options)
     expect(result.returncode == 0, arguments, result.returncode, result.stderr)
     return result
 

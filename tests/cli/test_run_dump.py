@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
 
 
 def heapprof(*arguments, **options):
-    return subprocess.run([HEAPPROF, *arguments], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run([HEAPPROF, *arguments], capture_output=True, text=True, timeout=900, **options)
 
 
 def run(*arguments, options=(), **more):
@@ -160,7 +160,7 @@ def test_run_passes_signals_on():
                                cwd=fresh("forward"), stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
     process.terminate()
-    expect(process.wait(timeout=60) == 42, process.returncode)
+    expect(process.wait(timeout=900) == 42, process.returncode)
     process.stdout.close()
 
 
@@ -175,7 +175,7 @@ def test_run_stops_and_goes_on_with_the_command():
     process.send_signal(signal.SIGCONT)
     wait_for_state(child, "S", "R")
     process.terminate()
-    expect(process.wait(timeout=60) == 42, process.returncode)
+    expect(process.wait(timeout=900) == 42, process.returncode)
     process.stdout.close()
 
 
@@ -202,13 +202,23 @@ def test_run_on_a_terminal_delivers_an_interrupt_once():
 
 
 def wait_for_state(pid, *states):
-    for _ in range(500):
+    for _ in range(15000):  # five minutes
         with open("/proc/%d/stat" % pid) as stat:
             state = stat.read().rsplit(")", 1)[1].split()[0]
         if state in states:
             return
         time.sleep(0.02)
     raise Failure("process %d is in state %s, not in %s" % (pid, state, states))
+
+
+def wait_for_pending(pid, number):
+    """A stopped process keeps the signal that it was sent."""
+    for _ in range(15000):
+        with open("/proc/%d/status" % pid) as status:
+            if int(re.search(r"^ShdPnd:\s*(\w+)", status.read(), re.M).group(1), 16) >> (number - 1) & 1:
+                return
+        time.sleep(0.02)
+    raise Failure("process %d was never sent signal %d" % (pid, number))
 
 
 def test_run_says_when_no_profile_was_written():
@@ -223,7 +233,7 @@ def test_run_says_when_no_profile_was_written():
 
 def dumped(process, folder, *options):
     before = set(os.listdir(folder)) if folder else set()
-    result = heapprof("dump", *options, str(process.pid))
+    result = heapprof("dump", "-t", "300", *options, str(process.pid))
     expect(result.returncode == 0, result.stderr)
     path = result.stdout.rstrip("\n")
     expect(os.path.exists(path), path)
@@ -248,7 +258,7 @@ def test_dump_by_a_thread_id_is_about_its_process():
     process = start(folder, "thread")
     try:
         thread = max(int(t) for t in os.listdir("/proc/%d/task" % process.pid))
-        result = heapprof("dump", str(thread))
+        result = heapprof("dump", "-t", "300", str(thread))
         expect(result.returncode == 0 and os.path.exists(result.stdout.strip()), result.stderr)
     finally:
         stop(process)
@@ -277,7 +287,7 @@ def test_dump_prints_every_file_of_a_dump_of_several_kinds():
     folder = fresh("kinds")
     process = start(folder, HEAPPROF_KIND="heap,alloc")
     try:
-        result = heapprof("dump", str(process.pid))
+        result = heapprof("dump", "-t", "300", str(process.pid))
         expect(result.returncode == 0 and result.stdout.count("\n") == 2, result.stdout, result.stderr)
     finally:
         stop(process)
@@ -287,7 +297,7 @@ def test_dump_of_a_process_that_writes_one_file_after_another_ends():
     folder = fresh("dump_busy")
     process = start(folder, HEAPPROF_PERIOD="0.03", HEAPPROF_KEEP="0")
     try:
-        result = subprocess.run([HEAPPROF, "dump", str(process.pid)], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([HEAPPROF, "dump", "-t", "300", str(process.pid)], capture_output=True, text=True, timeout=900)
         paths = result.stdout.split()
         expect(result.returncode == 0 and paths and all(os.path.exists(path) for path in paths), result)
         expect(process.poll() is None)
@@ -317,7 +327,7 @@ def test_dump_of_a_bad_pid_is_bad_usage():
 def test_dump_of_a_process_without_the_library_does_not_signal_it():
     process = start(fresh("without"), library=None)
     try:
-        one_error(heapprof("dump", str(process.pid)), "is not profiled")
+        one_error(heapprof("dump", "-t", "300", str(process.pid)), "is not profiled")
         expect(process.poll() is None)
     finally:
         stop(process)
@@ -326,7 +336,7 @@ def test_dump_of_a_process_without_the_library_does_not_signal_it():
 def test_dump_of_a_process_whose_signal_is_off():
     process = start(fresh("off"), HEAPPROF_SIGNAL="none")
     try:
-        one_error(heapprof("dump", str(process.pid)), "HEAPPROF_SIGNAL=none")
+        one_error(heapprof("dump", "-t", "300", str(process.pid)), "HEAPPROF_SIGNAL=none")
     finally:
         stop(process)
 
@@ -334,7 +344,7 @@ def test_dump_of_a_process_whose_signal_is_off():
 def test_dump_of_a_process_that_took_the_signal_back_does_not_kill_it():
     process = start(fresh("own"), "own")
     try:
-        one_error(heapprof("dump", str(process.pid)), "no handler")
+        one_error(heapprof("dump", "-t", "300", str(process.pid)), "no handler")
         expect(process.poll() is None)
     finally:
         stop(process)
@@ -343,7 +353,7 @@ def test_dump_of_a_process_that_took_the_signal_back_does_not_kill_it():
 def test_dump_of_a_zombie():
     process = subprocess.Popen(["true"])
     wait_for_state(process.pid, "Z")
-    one_error(heapprof("dump", str(process.pid)), "has ended")
+    one_error(heapprof("dump", "-t", "300", str(process.pid)), "has ended")
     process.wait()
 
 
@@ -370,8 +380,8 @@ def test_dump_into_a_folder_that_is_not_there_is_said_without_waiting():
     for name, out in (("nofolder", "gone/%p.%n.pb.gz"), ("no%folder", "gone/"), ("nofolder", "%%/a.pb.gz"), ("nofolder", "/no/such/%p.pb.gz")):
         process = start(fresh(name), HEAPPROF_OUT=out, HEAPPROF_LOG="off")
         try:
-            # 600 s: the harness waits 120
-            one_error(heapprof("dump", "-t", "600", str(process.pid)), "process %d should write its profile does not exist: " % process.pid)
+            # an hour: the harness waits a quarter of one
+            one_error(heapprof("dump", "-t", "3600", str(process.pid)), "process %d should write its profile does not exist: " % process.pid)
         finally:
             stop(process)
 
@@ -382,7 +392,7 @@ def test_dump_into_a_folder_named_by_the_template_is_not_refused():
     try:
         one_error(heapprof("dump", "-t", "1", str(process.pid)), "no profile of process")
         os.mkdir(os.path.join(folder, str(process.pid)))
-        result = heapprof("dump", str(process.pid))
+        result = heapprof("dump", "-t", "300", str(process.pid))
         expect(result.returncode == 0 and os.path.exists(result.stdout.strip()), result.stderr)
     finally:
         stop(process)
@@ -402,10 +412,10 @@ def test_dump_of_a_process_that_dies_meanwhile():
     process = start(fresh("dies"))
     process.send_signal(signal.SIGSTOP)
     wait_for_state(process.pid, "T")
-    dump = subprocess.Popen([HEAPPROF, "dump", str(process.pid)], stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    dump = subprocess.Popen([HEAPPROF, "dump", "-t", "600", str(process.pid)], stderr=subprocess.PIPE, text=True)
+    wait_for_pending(process.pid, signal.SIGUSR2)
     process.kill()
-    _, errors = dump.communicate(timeout=60)
+    _, errors = dump.communicate(timeout=900)
     process.wait()
     process.stdout.close()
     expect(dump.returncode == 1 and "ended before" in errors, errors)
@@ -435,7 +445,7 @@ def test_dump_into_other_namespaces_prints_the_path_as_seen_from_here():
     try:
         with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as children:
             inner = int(children.read().split()[0])
-        result = heapprof("dump", str(inner))
+        result = heapprof("dump", "-t", "300", str(inner))
         expect(result.returncode == 0, result.stderr)
         expect(result.stdout.startswith("/proc/%d/root/mnt/1." % inner), result.stdout)
         expect(heapprof("top", result.stdout.strip()).returncode == 0)

@@ -24,7 +24,7 @@ STACK = [("main", "/bin/app"), ("leak", "/bin/app")]
 
 
 def heapprof(*arguments, command=HEAPPROF, **variables):
-    return subprocess.run([command, *arguments], capture_output=True, text=True, timeout=120, cwd=WORK, env=dict(os.environ, **variables))
+    return subprocess.run([command, *arguments], capture_output=True, text=True, timeout=900, cwd=WORK, env=dict(os.environ, **variables))
 
 
 def refuses(status, words, *arguments, **options):
