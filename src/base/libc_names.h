@@ -21,16 +21,17 @@
 #endif
 
 /* `x86_64`: the version on this architecture; on aarch64 all begin with its first glibc. */
+#if defined(__aarch64__)
+#define HP_OLD_VERSION(x86_64) "GLIBC_2.17"
+#else
+#define HP_OLD_VERSION(x86_64) "GLIBC_" x86_64
+#endif
 #if defined(HP_LIBC_AS_IT_IS)
 #define HP_OLD_NAME(name, x86_64) extern __typeof__(name) name __attribute__((weak))
-#elif defined(__x86_64__)
+#else
 #define HP_OLD_NAME(name, x86_64)                     \
   extern __typeof__(name) name __attribute__((weak)); \
-  __asm__(".symver " #name "," #name "@GLIBC_" x86_64)
-#elif defined(__aarch64__)
-#define HP_OLD_NAME(name, x86_64)                     \
-  extern __typeof__(name) name __attribute__((weak)); \
-  __asm__(".symver " #name "," #name "@GLIBC_2.17")
+  __asm__(".symver " #name "," #name "@" HP_OLD_VERSION(x86_64))
 #endif
 
 /* Is the C library of this process glibc 2.`minor` or newer? Any thread, async-signal-safe. */

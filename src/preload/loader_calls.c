@@ -5,6 +5,7 @@
 #include "libc_names.h"
 
 HP_OLD_NAME(dlsym, "2.2.5");
+HP_OLD_NAME(dlvsym, "2.2.5");
 HP_OLD_NAME(dlerror, "2.2.5");
 HP_OLD_NAME(dlopen, "2.2.5");
 HP_OLD_NAME(dladdr, "2.2.5");
@@ -16,7 +17,7 @@ extern void *__libc_dlsym(void *handle, const char *name) __attribute__((weak));
 #define LIBC_DLOPEN_MODE ((int)(RTLD_NOW | 0x80000000)) /* glibc's __RTLD_DLOPEN */
 
 struct hp_loader_calls hp_loader = {
-    .dlsym = dlsym, .dlerror = dlerror, .dlopen = dlopen, .dladdr = dladdr, .dladdr1 = dladdr1};
+    .dlsym = dlsym, .dlvsym = dlvsym, .dlerror = dlerror, .dlopen = dlopen, .dladdr = dladdr, .dladdr1 = dladdr1};
 
 static HP_COLD void find_in_libdl(void) {
   if (__libc_dlopen_mode == NULL || __libc_dlsym == NULL) __builtin_trap();
@@ -27,6 +28,7 @@ static HP_COLD void find_in_libdl(void) {
   FIND(dlopen);
   FIND(dladdr);
   FIND(dladdr1);
+  FIND(dlvsym);
   FIND(dlsym);
 #undef FIND
 }

@@ -13,6 +13,7 @@
  * in an exported function. */
 struct hp_loader_calls {
   void *(*dlsym)(void *handle, const char *name);
+  void *(*dlvsym)(void *handle, const char *name, const char *version);
   char *(*dlerror)(void);
   void *(*dlopen)(const char *file, int mode);
   int (*dladdr)(const void *address, Dl_info *out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hot.h"
+#include "libc_names.h"
 #include "loader_calls.h"
 
 /* ---- the pool: answers while dlsym runs for the first time ---- */
@@ -63,14 +64,40 @@ void *hp_next_find_in(const char *file, const char *name) {
   return found;
 }
 
+/* Is there an allocator between us and libc that dlsym passes over? glibc's libc_malloc_debug.so (MALLOC_CHECK_, mtrace) has its
+ * names in libc's old versions only: a program, which asks for these, gets them; dlsym takes names without a version or the
+ * newest. */
+static bool is_hidden_behind_us;
+
+/* Without an allocation, which dlopen might make. */
+static bool is_in_libc(const void *function) {
+  Dl_info info;
+  if (!hp_loader.dladdr(function, &info) || info.dli_fname == NULL) return false;
+  const char *slash = strrchr(info.dli_fname, '/');
+  return strcmp(slash == NULL ? info.dli_fname : slash + 1, "libc.so.6") == 0;
+}
+
+static bool is_hidden(void) {
+  void *found = find_raw("malloc"), *old = hp_loader.dlvsym(RTLD_NEXT, "malloc", HP_OLD_VERSION("2.2.5"));
+  if (HP_UNLIKELY(old == NULL)) hp_loader.dlerror();
+  return HP_UNLIKELY(old != NULL && old != found) && is_in_libc(found);
+}
+
+/* What a program that asks for `name` in `version` would have reached without us. NULL: not there, and dlerror() says so. */
+static void *find_behind(const char *name, const char *version) {
+  void *found = HP_UNLIKELY(is_hidden_behind_us) ? hp_loader.dlvsym(RTLD_NEXT, name, version) : NULL;
+  return found != NULL ? found : find_raw(name);
+}
+
 static void resolve_core(void) {
   if (is_resolving) return;
   is_resolving = true;
   hp_loader_calls_find();
-  void *real_malloc = find_raw("malloc");
-  void *real_free = find_raw("free");
-  void *real_calloc = find_raw("calloc");
-  void *real_realloc = find_raw("realloc");
+  is_hidden_behind_us = is_hidden();
+  void *real_malloc = find_behind("malloc", HP_OLD_VERSION("2.2.5"));
+  void *real_free = find_behind("free", HP_OLD_VERSION("2.2.5"));
+  void *real_calloc = find_behind("calloc", HP_OLD_VERSION("2.2.5"));
+  void *real_realloc = find_behind("realloc", HP_OLD_VERSION("2.2.5"));
   if (real_malloc == NULL || real_free == NULL || real_calloc == NULL || real_realloc == NULL) __builtin_trap();
   behind_free = (void (*)(void *))real_free;
   behind_realloc = (void *(*)(void *, size_t))real_realloc;
@@ -172,19 +199,21 @@ static size_t absent_usable(void *ptr) {
 /* jemalloc's mark; we define no such name, so the loader binds it to whoever does. */
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
 
-#define RESOLVE(name, fallback)                      \
-  do {                                               \
-    void *found_ = hp_next_find(#name);              \
-    hp_next.name = (__typeof__(hp_next.name))found_; \
-    if (found_ == NULL) hp_next.name = (fallback);   \
+#define RESOLVE_OLD(name, version, fallback)                    \
+  do {                                                          \
+    void *found_ = find_behind(#name, HP_OLD_VERSION(version)); \
+    if (found_ == NULL) hp_loader.dlerror();                    \
+    hp_next.name = (__typeof__(hp_next.name))found_;            \
+    if (found_ == NULL) hp_next.name = (fallback);              \
   } while (0)
+#define RESOLVE(name, fallback) RESOLVE_OLD(name, "2.2.5", fallback)
 
 void hp_next_resolve_all(void) {
   static bool is_done;
   if (is_done) return;
   resolve_core();
   RESOLVE(posix_memalign, absent_posix_memalign);
-  RESOLVE(aligned_alloc, absent_aligned);
+  RESOLVE_OLD(aligned_alloc, "2.16", absent_aligned);
   RESOLVE(memalign, absent_aligned);
   RESOLVE(valloc, absent_valloc);
   RESOLVE(pvalloc, absent_valloc);

@@ -3,7 +3,9 @@
  * another form than it came from, ends the program. It has neither reallocarray nor the names C23 added.
  *   (plain)          complete in itself, over __libc_malloc: preloaded before the library, or linked into the program
  *   -DIS_A_WRAPPER   passes each call on to the next allocator: preloaded before the library
- *   -DHAS_OPERATORS  with operators new and delete of its own: preloaded behind the library */
+ *   -DHAS_OPERATORS  with operators new and delete of its own: preloaded behind the library
+ *   -DIS_HIDDEN      its names have libc's old versions and are not the newest (hidden_names.map), as those of glibc's
+ *                    libc_malloc_debug.so: preloaded behind the library */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -87,6 +89,23 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
   *out = aligned_alloc(alignment, size);
   return 0;
 }
+
+#ifdef IS_HIDDEN
+#include "../support/dlsym_version.h"
+#if defined(__aarch64__)
+#define ALIGNED_ALLOC_VERSION DLSYM_VERSION
+#else
+#define ALIGNED_ALLOC_VERSION "GLIBC_2.16"
+#endif
+#define HIDE(name, version) __asm__(".symver " #name "," #name "@" version)
+HIDE(malloc, DLSYM_VERSION);
+HIDE(free, DLSYM_VERSION);
+HIDE(calloc, DLSYM_VERSION);
+HIDE(realloc, DLSYM_VERSION);
+HIDE(memalign, DLSYM_VERSION);
+HIDE(posix_memalign, DLSYM_VERSION);
+HIDE(aligned_alloc, ALIGNED_ALLOC_VERSION);
+#endif
 
 #ifdef HAS_OPERATORS
 static void *make_or_die(size_t size, size_t alignment, uint64_t form) {
