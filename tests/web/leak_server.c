@@ -2,7 +2,10 @@
  * leak_server.c - a server without a network: requests that allocate and free among a large working set, for the tests of
  * trend.
  *
- *   leak_server SECONDS LEAK_EVERY     LEAK_EVERY 0: no leak; 1000: 1 KiB is lost at each 1000th request
+ *   leak_server SECONDS LEAK_EVERY SEED     LEAK_EVERY 0: no leak; 1000: 1 KiB is lost at each 1000th request
+ *
+ * The seconds are of a clock of its own, 40 000 requests each, which is also the library's, and the random numbers are those of the seed,
+ * under the testing library also those of sampling: a run is the same whatever the machine does.
  *
  * The working set is 100 000 blocks of 16 bytes to 16 KiB (200 MB) held by 40 call paths; each request replaces a few at
  * random, so lives are exponential; a cache fills in the first fifth of the time and then stays.
@@ -12,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "heapprof_testing.h"
+
+#pragma weak heapprof_test_seed
 
 #define SLOTS 100000
 #define CACHE_BYTES 2048
@@ -60,25 +67,27 @@ static __attribute__((noinline)) void *fill_cache(void) {
   return block;
 }
 
-/* 40 000 requests a second, a thousand each 25 ms: little enough that a busy machine keeps up. */
+static int64_t elapsed_nanos = INT64_C(70000000000);
+
+int clock_gettime(clockid_t clock, struct timespec *out) {
+  const int64_t second = 1000000000;
+  out->tv_sec = elapsed_nanos / second + (clock == CLOCK_REALTIME ? 1700000000 : 0);
+  out->tv_nsec = elapsed_nanos % second;
+  return 0;
+}
+
 int main(int argc, char **argv) {
   long ticks = argc > 1 ? (long)(atof(argv[1]) * 40) : 40;
+  if (argc > 3) state += strtoull(argv[3], NULL, 10) * 0x9E3779B97F4A7C15u;
+  if (argc > 3 && heapprof_test_seed != NULL) heapprof_test_seed(strtoull(argv[3], NULL, 10));
   unsigned long long leak_every = argc > 2 ? strtoull(argv[2], NULL, 10) : 0, requests = 0;
   for (size_t i = 0; i < SLOTS; i++) replace(i);
-  struct timespec next;
-  clock_gettime(CLOCK_MONOTONIC, &next);
   for (long tick = 0; tick < ticks; tick++) {
-    for (int i = 0; i < 1000; i++, requests++) {
+    for (int i = 0; i < 1000; i++, requests++, elapsed_nanos += 25000) {
       for (int k = 0; k < 3; k++) replace(random_next() % SLOTS);
       if (leak_every != 0 && requests % leak_every == 0) lost_block = remember_session();
       if (tick < ticks / 5 && requests % 50 == 0) lost_block = fill_cache();
     }
-    next.tv_nsec += 25000000;
-    if (next.tv_nsec >= 1000000000) {
-      next.tv_nsec -= 1000000000;
-      next.tv_sec++;
-    }
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
   }
   printf("%llu requests\n", requests);
   return lost_block == NULL && leak_every != 0;
