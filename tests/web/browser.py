@@ -21,17 +21,9 @@ def available():
 class Browser:
     def __init__(self, width=1280, height=800, dark=False):
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
-        self.driver = subprocess.Popen([shutil.which("chromedriver"), f"--port={self.port}", "--log-level=OFF"],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
-            try:
-                self.call("GET", "/status")
+        for _ in range(10):  # somebody else may take the port that was free
+            if self.start_driver():
                 break
-            except OSError:
-                time.sleep(0.05)
         arguments = ARGUMENTS + [f"--user-data-dir={self.folder.name}", f"--window-size={width},{height}"]
         if dark:
             arguments.append("--force-dark-mode")
@@ -39,12 +31,26 @@ class Browser:
                   "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
         self.session = "/session/" + self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
 
+    def start_driver(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        self.driver = subprocess.Popen([shutil.which("chromedriver"), f"--port={self.port}", "--log-level=OFF"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while self.driver.poll() is None:
+            try:
+                self.call("GET", "/status")
+                return True
+            except OSError:
+                time.sleep(0.05)
+        return False
+
     def call(self, method, path, body=None):
         data = json.dumps(body if body is not None else {}).encode() if method == "POST" else None
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data=data, method=method,
                                          headers={"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=900) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as e:
             raise RuntimeError(json.load(e)["value"]["message"]) from None
@@ -57,7 +63,7 @@ class Browser:
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(arguments)})
 
     def wait(self, script, *arguments):
-        for _ in range(400):
+        for _ in range(12000):
             value = self.run(script, *arguments)
             if value:
                 return value
