@@ -17,11 +17,27 @@ struct hp_arena_chunk {
   size_t unused_;
 };
 
+static size_t whole_pages(size_t bytes) { return (bytes + ARENA_PAGE - 1) & ~(size_t)(ARENA_PAGE - 1); }
+
+static size_t room_in(const struct hp_arena_chunk *chunk) { return chunk == NULL ? 0 : chunk->bytes - chunk->used; }
+
+/* The one that has more room left is the next to be taken from. */
+static void link_chunk(struct hp_arena *arena, struct hp_arena_chunk *chunk, size_t need) {
+  struct hp_arena_chunk **place = &arena->chunks;
+  if (room_in(arena->chunks) > chunk->bytes - need) place = &arena->chunks->next;
+  chunk->next = *place;
+  *place = chunk;
+}
+
+/* A chunk with room for `need` bytes, header included. Near the ceiling no more than these. */
 static struct hp_arena_chunk *map_chunk(struct hp_arena *arena, size_t need) {
   size_t bytes = arena->chunk_bytes != 0 ? arena->chunk_bytes : ARENA_CHUNK_BYTES;
-  if (bytes < need) bytes = need;
-  bytes = (bytes + ARENA_PAGE - 1) & ~(size_t)(ARENA_PAGE - 1);
-  if (!hp_memory_reserve(bytes)) return NULL;
+  bytes = whole_pages(bytes < need ? need : bytes);
+  if (!hp_memory_reserve(bytes)) {
+    size_t least = whole_pages(need);
+    if (least == bytes || !hp_memory_reserve(least)) return NULL;
+    bytes = least;
+  }
   struct hp_arena_chunk *chunk = hp_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (hp_sys_failed(chunk)) {
     hp_memory_release(bytes);
@@ -29,8 +45,7 @@ static struct hp_arena_chunk *map_chunk(struct hp_arena *arena, size_t need) {
   }
   chunk->bytes = bytes;
   chunk->used = sizeof *chunk;
-  chunk->next = arena->chunks;
-  arena->chunks = chunk;
+  link_chunk(arena, chunk, need);
   arena->mapped_bytes += bytes;
   return chunk;
 }
@@ -39,7 +54,7 @@ void *hp_arena_alloc(struct hp_arena *arena, size_t size) {
   if (size > (size_t)1 << 40) return NULL;
   size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
   struct hp_arena_chunk *chunk = arena->chunks;
-  if (chunk == NULL || chunk->bytes - chunk->used < size) {
+  if (chunk == NULL || room_in(chunk) < size) {
     chunk = map_chunk(arena, size + sizeof *chunk);
     if (chunk == NULL) return NULL;
   }

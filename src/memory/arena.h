@@ -12,7 +12,7 @@
 struct hp_arena_chunk;
 
 struct hp_arena {
-  struct hp_arena_chunk *chunks; /* newest first */
+  struct hp_arena_chunk *chunks; /* the first is the one taken from */
   size_t chunk_bytes;            /* smallest mapping; 0: 256 KiB */
   size_t mapped_bytes;
 };
