@@ -24,8 +24,9 @@
 #include "unseen.h"
 
 static struct hp_lock lock;
-static struct hp_arena arena;
-static char *stack_top; /* of the dump's own stack, mapped at the first dump */
+static struct hp_arena arena;      /* of the dump: the moment */
+static struct hp_arena file_arena; /* of the file under way: what one of several takes, the next has again */
+static char *stack_top;            /* of the dump's own stack, mapped at the first dump */
 static struct hp_file_sink file;
 static uint64_t next_number;
 static struct hp_moment last_delta; /* all 0: since the start, whatever was reset since */
@@ -53,7 +54,7 @@ void hp_dump_get_stats(struct hp_dump_stats *out) { *out = stats; }
 
 void hp_dump_after_fork(bool was_locked) {
   if (was_locked) {
-    arena = (struct hp_arena){0}; /* its chunks may be half linked; they are the parent's scratch */
+    arena = file_arena = (struct hp_arena){0}; /* the chunks may be half linked; they are the parent's scratch */
     hp_symbols_forget();
     hp_file_sink_forget(&file);
   }
@@ -89,7 +90,7 @@ static int encode(const struct job *job, enum hp_profile_kind kind, const char *
   struct hp_reading peak;
   struct hp_moment moment = job->moment;
   if (kind == HP_KIND_PEAK) {
-    int result = hp_books_read_peak(&peak, &arena, &moment);
+    int result = hp_books_read_peak(&peak, &file_arena, &moment);
     if (result != 0) return result;
     reading = &peak;
   }
@@ -97,13 +98,13 @@ static int encode(const struct job *job, enum hp_profile_kind kind, const char *
       kind != HP_KIND_DELTA ? hp_process.alloc_start : (last_delta.wall_nanos != 0 ? last_delta : hp_process.start);
   snapshot.time_nanos = moment.wall_nanos;
   snapshot.duration_nanos = hp_moment_between(start, moment);
-  int result = hp_books_rows(reading, kind, &arena, &snapshot.rows, &snapshot.row_count);
+  int result = hp_books_rows(reading, kind, &file_arena, &snapshot.rows, &snapshot.row_count);
   if (result != 0) return result;
-  snapshot.comment_count = hp_comments_make(reading, &arena, &snapshot.comments);
+  snapshot.comment_count = hp_comments_make(reading, &file_arena, &snapshot.comments);
   const struct hp_pprof_options options = {.with_symbols = hp_process.config.symbols,
                                            .max_depth = hp_process.config.max_depth,
                                            .executable = hp_process_executable()};
-  return hp_pprof_encode(&snapshot, &options, &arena, &file.base, out_fault);
+  return hp_pprof_encode(&snapshot, &options, &file_arena, &file.base, out_fault);
 }
 
 static bool is_asked_for(enum hp_profile_kind kind) {
@@ -175,6 +176,7 @@ static void write_all(void *argument) {
   if (hp_dump_test_pause != NULL) hp_dump_test_pause();
   for (enum hp_profile_kind kind = 0; kind < HP_KINDS; kind++) {
     if (!is_asked_for(kind)) continue;
+    hp_arena_reset(&file_arena);
     int result = write_kind(job, kind);
     if (job->result == 0) job->result = result;
     if (result == 0 && kind == HP_KIND_DELTA) {
@@ -214,7 +216,10 @@ int hp_dump_write(enum hp_dump_reason reason, const char *path_template) {
     say_failure(job.path_template, job.result, NULL);
   }
   hp_live_table_reclaim((uint64_t)(begin / 1000000000));
-  if (reason != HP_DUMP_EXIT) hp_arena_reset(&arena); /* the process is about to give back everything */
+  if (reason != HP_DUMP_EXIT) { /* the process is about to give back everything */
+    hp_arena_reset(&file_arena);
+    hp_arena_reset(&arena);
+  }
   if (job.result == 0) {
     count_time(hp_process_exact_nanos() - begin);
   } else {

@@ -94,26 +94,34 @@ static void visit_age(void *context, const struct hp_live_record *r) {
   walk->sums[r->stack_id][b].bytes += (int64_t)hp_fixed_bytes(r->weight, hp_live_record_size(r));
 }
 
-static int read_ages(struct hp_reading *out, struct hp_arena *arena) {
-  struct age_walk walk = {.count = hp_stack_table_count(), .now = hp_labels_now_seconds()};
-  walk.sums = hp_arena_alloc(arena, walk.count * sizeof walk.sums[0]);
-  if (walk.sums == NULL) return -ENOMEM;
-  hp_live_table_walk(visit_age, &walk);
+/* The buckets in which there is something, as rows. */
+static int keep_ages(struct hp_reading *out, const struct age_walk *walk, struct hp_arena *arena) {
   size_t n = 0;
-  for (uint32_t id = 0; id < walk.count; id++) {
-    for (uint32_t b = 0; b < HP_LABEL_AGES; b++) n += walk.sums[id][b].objects != 0;
+  for (uint32_t id = 0; id < walk->count; id++) {
+    for (uint32_t b = 0; b < HP_LABEL_AGES; b++) n += walk->sums[id][b].objects != 0;
   }
   out->aged = hp_arena_alloc(arena, (n + 1) * sizeof out->aged[0]);
   if (out->aged == NULL) return -ENOMEM;
-  for (uint32_t id = 0; id < walk.count; id++) {
+  for (uint32_t id = 0; id < walk->count; id++) {
     for (uint32_t b = 0; b < HP_LABEL_AGES; b++) {
-      if (walk.sums[id][b].objects == 0) continue;
+      if (walk->sums[id][b].objects == 0) continue;
       out->aged[out->aged_count++] =
-          (struct hp_aged_row){id, b, round_fixed((uint64_t)walk.sums[id][b].objects, HP_OBJECT_FRACTION_BITS),
-                               round_fixed((uint64_t)walk.sums[id][b].bytes, HP_BYTE_FRACTION_BITS)};
+          (struct hp_aged_row){id, b, round_fixed((uint64_t)walk->sums[id][b].objects, HP_OBJECT_FRACTION_BITS),
+                               round_fixed((uint64_t)walk->sums[id][b].bytes, HP_BYTE_FRACTION_BITS)};
     }
   }
   return 0;
+}
+
+static int read_ages(struct hp_reading *out, struct hp_arena *arena) {
+  struct age_walk walk = {.count = hp_stack_table_count(), .now = hp_labels_now_seconds()};
+  struct hp_arena sums = {0}; /* larger than all that comes of it */
+  walk.sums = hp_arena_alloc(&sums, walk.count * sizeof walk.sums[0]);
+  if (walk.sums == NULL) return -ENOMEM;
+  hp_live_table_walk(visit_age, &walk);
+  int result = keep_ages(out, &walk, arena);
+  hp_arena_reset(&sums);
+  return result;
 }
 
 /* ---- both ---- */
@@ -169,7 +177,8 @@ static const struct hp_label *make_labels(const struct hp_stack *s, const char *
   unsigned set = hp_recorder_labels();
   bool has_thread = (set & HP_LABEL_THREAD) != 0 && s->id >= HP_STACK_ID_FIRST;
   if (size_key == 0 && !has_thread && age == NULL) return NULL;
-  struct hp_label *labels = hp_arena_alloc(arena, 3 * sizeof *labels);
+  size_t count = (size_key != 0) + has_thread + (age != NULL);
+  struct hp_label *labels = hp_arena_alloc(arena, count * sizeof *labels);
   if (labels == NULL) return NULL;
   uint8_t n = 0;
   if (size_key != 0) labels[n++] = (struct hp_label){.key = "bytes", .num = (int64_t)(size_key - 1), .unit = "bytes"};
