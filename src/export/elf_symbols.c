@@ -109,15 +109,20 @@ static void match_symbol(struct hp_elf_names *names, const Elf64_Sym *symbol, st
   }
 }
 
-int hp_elf_names_open(struct hp_elf_names *names, const struct hp_elf *elf, struct hp_arena *scratch) {
-  memset(names, 0, sizeof *names);
-  names->elf = elf;
-  if (!hp_elf_find_symbols(elf, &names->table)) return -ENOENT;
-  names->budget = STEPS_MAX;
+static bool has_buffers(struct hp_elf_names *names, struct hp_arena *scratch) {
+  if (names->block != NULL) return true;
   names->name = hp_arena_alloc(scratch, HP_SYMBOL_NAME_MAX + 1);
   names->other = hp_arena_alloc(scratch, HP_SYMBOL_NAME_MAX + 1);
+  if (names->name == NULL || names->other == NULL) return false;
   names->block = hp_arena_alloc(scratch, SYMBOLS_AT_ONCE * sizeof(Elf64_Sym));
-  return names->name != NULL && names->other != NULL && names->block != NULL ? 0 : -ENOMEM;
+  return names->block != NULL;
+}
+
+int hp_elf_names_open(struct hp_elf_names *names, const struct hp_elf *elf, struct hp_arena *scratch) {
+  if (!hp_elf_find_symbols(elf, &names->table)) return -ENOENT;
+  names->elf = elf;
+  names->budget = STEPS_MAX;
+  return has_buffers(names, scratch) ? 0 : -ENOMEM;
 }
 
 void hp_elf_names_match(struct hp_elf_names *names, struct hp_elf_target *targets, size_t n) {

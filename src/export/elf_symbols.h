@@ -39,7 +39,7 @@ struct hp_elf_names {
   uint64_t budget; /* steps left, for hostile tables */
 };
 
-/* Prepare for a file. 0, -ENOENT (no symbols) or -ENOMEM. */
+/* Prepare for a file. All zero before the first; for the next one the buffers are there. 0, -ENOENT (no symbols) or -ENOMEM. */
 int hp_elf_names_open(struct hp_elf_names *names, const struct hp_elf *elf, struct hp_arena *scratch);
 
 /* Find the symbols of n targets sorted by address. */

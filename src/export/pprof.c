@@ -122,11 +122,11 @@ static int put_header(struct encoder *encoder) {
 }
 
 /* Names for all frames, or, without symbols, for those near a leaf, where operator new is looked for. */
-static int look_up_names(struct encoder *encoder, const char *executable) {
+static void look_up_names(struct encoder *encoder, const char *executable) {
   struct hp_location_table *locations = &encoder->locations;
   struct hp_symbol_query *queries = hp_arena_alloc(encoder->arena, locations->count * sizeof queries[0]);
   uint32_t *frames = hp_arena_alloc(encoder->arena, locations->count * sizeof frames[0]);
-  if (queries == NULL || frames == NULL) return -ENOMEM;
+  if (queries == NULL || frames == NULL) return;
   size_t n = 0;
   for (uint32_t i = HP_PSEUDO_FRAMES; i < locations->count; i++) {
     const struct hp_frame *frame = &locations->frames[i];
@@ -136,7 +136,6 @@ static int look_up_names(struct encoder *encoder, const char *executable) {
   }
   hp_symbols_resolve(queries, n, executable, encoder->arena);
   for (size_t i = 0; i < n; i++) locations->frames[frames[i]].name = queries[i].name;
-  return 0;
 }
 
 /* The id of the function of that name; 0: no memory. */
@@ -156,11 +155,13 @@ static uint32_t function_of(struct encoder *encoder, const char *name) {
 
 static bool is_pseudo(const struct hp_frame *frame) { return frame->address == 0; }
 
-/* First use of a frame: it gets its location id, its function's and its mapping's. false: no memory. */
+/* First use of a frame: it gets its location id, its function's and its mapping's. A name for which there is no memory is left
+ * out, since a reader can look it up; a pseudo frame's cannot be. false: no memory. */
 static bool use_frame(struct encoder *encoder, uint32_t number) {
   struct hp_frame *frame = &encoder->locations.frames[number];
   bool has_name = frame->name != NULL && frame->name[0] != 0 && (encoder->with_symbols || is_pseudo(frame));
-  if (has_name && (frame->function_id = function_of(encoder, frame->name)) == 0) return false;
+  if (has_name) frame->function_id = function_of(encoder, frame->name);
+  if (frame->function_id == 0 && is_pseudo(frame)) return false;
   if (frame->module != NULL && hp_mapping_table_use(&encoder->mappings, frame->module).mapping == 0) return false;
   encoder->used_frames[encoder->used_count++] = number;
   frame->location_id = encoder->used_count;
@@ -325,9 +326,6 @@ static int put_sample(struct encoder *encoder, const struct hp_row *row) {
 }
 
 static int put_samples(struct encoder *encoder) {
-  encoder->used_frames = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->used_frames[0]);
-  encoder->functions = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->functions[0]);
-  if (encoder->used_frames == NULL || encoder->functions == NULL) return -ENOMEM;
   int status = 0;
   for (size_t i = 0; status == 0 && i < encoder->snapshot->row_count; i++) {
     const struct hp_row *row = &encoder->snapshot->rows[i];
@@ -355,13 +353,21 @@ static int prepare(struct encoder *encoder, const struct hp_pprof_options *optio
   return is_ready ? 0 : -ENOMEM;
 }
 
+/* What the frames that were met need. */
+static bool make_tables(struct encoder *encoder, const char *executable) {
+  encoder->used_frames = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->used_frames[0]);
+  encoder->functions = hp_arena_alloc(encoder->arena, encoder->locations.count * sizeof encoder->functions[0]);
+  return encoder->used_frames != NULL && encoder->functions != NULL &&
+         hp_mapping_table_init(&encoder->mappings, encoder->arena, &encoder->strings, executable);
+}
+
+/* The names come after all that the profile cannot do without. */
 static int encode(struct encoder *encoder, const struct hp_pprof_options *options) {
   int status = prepare(encoder, options);
   if (status == 0) status = put_header(encoder);
-  if (status == 0) status = look_up_names(encoder, options->executable);
-  if (status != 0) return status;
-  if (!hp_mapping_table_init(&encoder->mappings, encoder->arena, &encoder->strings, options->executable)) return -ENOMEM;
-  status = put_samples(encoder);
+  if (status == 0 && !make_tables(encoder, options->executable)) status = -ENOMEM;
+  if (status == 0) look_up_names(encoder, options->executable);
+  if (status == 0) status = put_samples(encoder);
   if (status == 0) status = put_strings(encoder);
   if (status == 0) status = put_mappings(encoder);
   if (status == 0) status = put_functions(encoder);

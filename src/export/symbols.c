@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "budget.h"
 #include "elf_reader.h"
 #include "elf_symbols.h"
 #include "pair_map.h"
@@ -126,39 +127,62 @@ static void remember_unknown(struct hp_symbol_query *queries, const struct pendi
   for (size_t i = 0; i < n; i++) remember(&queries[list[i].query], "", 0, scratch);
 }
 
-/* The symbols of one open file for its n addresses, sorted. */
-static void match_names(const struct hp_elf *elf, struct hp_symbol_query *queries, const struct pending *list, size_t n,
-                        struct hp_arena *scratch) {
+/* One pass over the files: what all of them need in turn. */
+struct pass {
+  struct hp_symbol_query *queries;
+  const char *executable;
+  struct hp_arena *scratch;
   struct hp_elf_names names;
-  struct hp_elf_target *targets = hp_arena_alloc(scratch, n * sizeof targets[0]);
-  if (targets == NULL) return;
-  int status = hp_elf_names_open(&names, elf, scratch);
-  if (status == -ENOENT) remember_unknown(queries, list, n, scratch);
+  struct hp_elf_target *targets; /* as many as any one file has addresses */
+};
+
+/* The symbols of one open file for its n addresses, sorted. */
+static void match_names(struct pass *pass, const struct hp_elf *elf, const struct pending *list, size_t n) {
+  struct hp_symbol_query *queries = pass->queries;
+  struct hp_elf_names *names = &pass->names;
+  struct hp_elf_target *targets = pass->targets;
+  int status = hp_elf_names_open(names, elf, pass->scratch);
+  if (status == -ENOENT) remember_unknown(queries, list, n, pass->scratch);
   if (status != 0) return;
   const struct hp_module *module = queries[list[0].query].module;
-  for (size_t i = 0; i < n; i++) targets[i].address = list[i].address - module->load_bias;
-  hp_elf_names_match(&names, targets, n);
+  for (size_t i = 0; i < n; i++) targets[i] = (struct hp_elf_target){.address = list[i].address - module->load_bias};
+  hp_elf_names_match(names, targets, n);
   uint64_t last_key = UINT64_MAX;
   size_t length = 0;
   for (size_t i = 0; i < n; i++) {
     uint64_t key = UINT64_MAX;
-    size_t found = hp_elf_names_read(&names, &targets[i], last_key, length, &key);
+    size_t found = hp_elf_names_read(names, &targets[i], last_key, length, &key);
     last_key = key;
     length = found;
-    remember(&queries[list[i].query], names.name, found, scratch);
+    remember(&queries[list[i].query], names->name, found, pass->scratch);
   }
 }
 
-static void resolve_module(struct hp_symbol_query *queries, const struct pending *list, size_t n, const char *executable,
-                           struct hp_arena *scratch) {
+static void resolve_module(struct pass *pass, const struct pending *list, size_t n) {
   struct hp_elf elf;
-  int status = open_module(&elf, queries[list[0].query].module, executable);
+  int status = open_module(&elf, pass->queries[list[0].query].module, pass->executable);
   if (status == 0) {
-    match_names(&elf, queries, list, n, scratch);
+    match_names(pass, &elf, list, n);
     hp_elf_close(&elf);
   } else if (!is_passing(status)) {
-    remember_unknown(queries, list, n, scratch);
+    remember_unknown(pass->queries, list, n, pass->scratch);
   }
+}
+
+/* The end of the module's part of the list that begins at `first`. */
+static size_t end_of_module(const struct pending *list, size_t first, size_t n) {
+  size_t end = first + 1;
+  while (end < n && list[end].module_index == list[first].module_index) end++;
+  return end;
+}
+
+static size_t largest_module(const struct pending *list, size_t n) {
+  size_t largest = 0;
+  for (size_t first = 0, end; first < n; first = end) {
+    end = end_of_module(list, first, n);
+    if (end - first > largest) largest = end - first;
+  }
+  return largest;
 }
 
 /* Answer from memory what is known; the others go to `list`. Returns their number. */
@@ -184,11 +208,12 @@ void hp_symbols_resolve(struct hp_symbol_query *queries, size_t n, const char *e
   }
   size_t pending = answer_known(queries, n, list);
   sort_pending(list, pending);
-  for (size_t first = 0; first < pending;) {
-    size_t end = first + 1;
-    while (end < pending && list[end].module_index == list[first].module_index) end++;
-    resolve_module(queries, &list[first], end - first, executable, scratch);
-    first = end;
+  struct pass pass = {.queries = queries, .executable = executable, .scratch = scratch};
+  pass.targets = pending == 0 ? NULL : hp_arena_alloc(scratch, largest_module(list, pending) * sizeof pass.targets[0]);
+  for (size_t first = 0, end; pass.targets != NULL && first < pending; first = end) {
+    if (hp_memory_is_full(HP_MEMORY_NAMES)) return;
+    end = end_of_module(list, first, pending);
+    resolve_module(&pass, &list[first], end - first);
   }
 }
 

@@ -20,7 +20,7 @@ struct hp_symbol_query {
   const char *name;               /* out: NULL if unknown; valid for ever, beyond the ceiling as long as `scratch` */
 };
 
-/* Fill in the names of n queries. `executable`: path of the program, or NULL. */
+/* Fill in the names of n queries; near the ceiling those of some modules stay unknown. `executable`: path of the program, or NULL. */
 void hp_symbols_resolve(struct hp_symbol_query *queries, size_t n, const char *executable, struct hp_arena *scratch);
 
 /* Is this the name of a replaceable C++ operator new (any form)? Such frames at the leaf are left out of a profile. */

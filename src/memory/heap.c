@@ -71,7 +71,7 @@ static HP_COLD bool first_use(void) {
 
 /* May jemalloc be asked for `size` bytes, which are then taken from the budget? */
 static bool begin(size_t size) {
-  if (hp_memory_above_eighths(HP_HEAP_EIGHTHS) || !hp_memory_reserve(size)) return false;
+  if (hp_memory_is_full(HP_MEMORY_TABLES) || !hp_memory_reserve(size)) return false;
   if (HP_LIKELY(hp_load_acquire(&is_used)) || first_use()) return true;
   hp_memory_release(size);
   return false;

@@ -202,7 +202,7 @@ static bool add_page(struct shard *s) {
  */
 static uint32_t take_slot(struct shard *s) {
   if (s->count >= hp_live_index_comfort(&s->index) && !grow_index(s) && s->count >= hp_live_index_room(&s->index)) return 0;
-  if (s->free_list == 0 && (hp_memory_above_eighths(HP_LIVE_EIGHTHS) || !add_page(s))) return 0;
+  if (s->free_list == 0 && (hp_memory_is_full(HP_MEMORY_LIVE) || !add_page(s))) return 0;
   uint32_t number = s->free_list;
   s->free_list = (uint32_t)slot_at(s, number - 1)->address;
   return number;

@@ -2,6 +2,7 @@
  * recorder.c - see recorder.h. */
 #include "recorder.h"
 
+#include "budget.h"
 #include "labels.h"
 #include "peak_tracker.h"
 
@@ -11,7 +12,11 @@ static unsigned label_set;
 static bool is_tracking;
 static uint64_t inuse_fixed_bytes; /* atomic, 1/16 */
 
-void hp_recorder_set_labels(unsigned labels) { label_set = labels; }
+/* A dump needs 104 bytes of scratch for a stack, 64 more with a label of its own, and with ages 280 or more. */
+void hp_recorder_set_labels(unsigned labels) {
+  label_set = labels;
+  hp_memory_set_tables_eighths((labels & HP_LABEL_AGE) != 0 ? 2 : labels != 0 ? 3 : 4);
+}
 unsigned hp_recorder_labels(void) { return label_set; }
 void hp_recorder_track_inuse(bool on) { is_tracking = on; }
 uint64_t hp_recorder_inuse_bytes(void) { return hp_load_relaxed(&inuse_fixed_bytes) >> HP_BYTE_FRACTION_BITS; }

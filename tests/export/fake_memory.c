@@ -7,6 +7,7 @@
 
 static size_t used_bytes;
 static unsigned fail_at;
+static bool is_full;
 
 void fake_memory_fail_at(unsigned k) { fail_at = k; }
 
@@ -20,6 +21,13 @@ bool hp_memory_reserve(size_t size) {
 void hp_memory_release(size_t size) { used_bytes -= size; }
 
 size_t hp_memory_used(void) { return used_bytes; }
+
+void fake_memory_fill(bool fill) { is_full = fill; }
+
+bool hp_memory_is_full(enum hp_memory_part part) {
+  (void)part;
+  return is_full;
+}
 
 /* ---- pieces: put before arena.c by the linker ---- */
 void *__real_hp_arena_alloc(struct hp_arena *arena, size_t size);

@@ -29,7 +29,7 @@ static int teardown(void **state) {
 static bool names_at(const char *file, const uint64_t *addresses, size_t n, char (*out)[64]) {
   struct hp_arena arena = {0};
   struct hp_elf elf;
-  struct hp_elf_names names;
+  struct hp_elf_names names = {0};
   if (hp_elf_open(&elf, file) != 0) return false;
   bool is_open = hp_elf_names_open(&names, &elf, &arena) == 0;
   if (is_open) {
@@ -187,7 +187,7 @@ static void test_long_names_are_cut(void **state) {
   elf_fixture_write(&fixture, path, fixture.size);
   struct hp_arena arena = {0};
   struct hp_elf elf;
-  struct hp_elf_names names;
+  struct hp_elf_names names = {0};
   struct hp_elf_target target = {.address = 0x1001};
   uint64_t key;
   assert_int_equal(hp_elf_open(&elf, path), 0);
@@ -379,7 +379,7 @@ static void test_table_that_overlaps_itself_without_end_is_given_up(void **state
   elf_fixture_write(&fixture, path, fixture.size);
   struct hp_arena arena = {0};
   struct hp_elf elf;
-  struct hp_elf_names resolver;
+  struct hp_elf_names resolver = {0};
   struct hp_elf_target *targets = calloc(TARGETS, sizeof *targets);
   for (size_t i = 0; i < TARGETS; i++) targets[i].address = 0x2000 + i;
   assert_int_equal(hp_elf_open(&elf, path), 0);

@@ -217,6 +217,35 @@ static void test_no_memory_is_not_remembered_as_unknown(void **state) {
   }
 }
 
+static void test_near_the_ceiling_no_new_name_is_looked_for(void **state) {
+  (void)state;
+  const struct hp_module *library = make_library("spare");
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 1, NULL), "spare");
+  fake_memory_fill(true);
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 1, NULL), "spare");
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 2, NULL), "?");
+  fake_memory_fill(false);
+  assert_string_equal(name_at(library, BIAS + FUNCTION_AT + 2, NULL), "spare"); /* not remembered as unknown */
+}
+
+static void test_a_hundred_libraries_take_the_scratch_of_one(void **state) {
+  (void)state;
+  enum { LIBRARIES = 100 };
+  struct hp_symbol_query queries[LIBRARIES];
+  size_t mapped_bytes[2];
+  for (size_t i = 0; i < LIBRARIES; i++) {
+    queries[i] = (struct hp_symbol_query){.address = BIAS + FUNCTION_AT + 9, .module = make_library("many")};
+  }
+  for (size_t several = 0; several < 2; several++) {
+    struct hp_arena scratch = {.chunk_bytes = 4096};
+    hp_symbols_resolve(&queries[several], several == 0 ? 1 : LIBRARIES - 1, NULL, &scratch);
+    mapped_bytes[several] = scratch.mapped_bytes;
+    hp_arena_reset(&scratch);
+  }
+  for (size_t i = 0; i < LIBRARIES; i++) assert_string_equal(queries[i].name, "many");
+  assert_true(mapped_bytes[1] < mapped_bytes[0] + 16384);
+}
+
 static void test_no_descriptor_is_left_open(void **state) {
   (void)state;
   int before = dup(0);
@@ -297,6 +326,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_program_is_read_though_its_path_is_wrong, setup, teardown),
       cmocka_unit_test_setup_teardown(test_program_run_by_the_loader_is_found_by_its_path, setup, teardown),
       cmocka_unit_test_setup_teardown(test_without_a_build_id_the_headers_in_memory_decide, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_near_the_ceiling_no_new_name_is_looked_for, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_a_hundred_libraries_take_the_scratch_of_one, setup, teardown),
       cmocka_unit_test_setup_teardown(test_no_descriptor_left_is_not_remembered_as_unknown, setup, teardown),
       cmocka_unit_test_setup_teardown(test_file_without_symbols_is_not_read_again, setup, teardown),
       cmocka_unit_test_setup_teardown(test_no_memory_is_not_remembered_as_unknown, setup, teardown),

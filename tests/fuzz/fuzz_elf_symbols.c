@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { TARGETS = 32 };
 
 static void use_names(const struct hp_elf *elf, struct hp_arena *arena) {
-  struct hp_elf_names names;
+  struct hp_elf_names names = {0};
   struct hp_elf_target targets[TARGETS] = {0};
   if (hp_elf_names_open(&names, elf, arena) != 0) return;
   names.budget = 100000; /* many small inputs rather than few slow ones */

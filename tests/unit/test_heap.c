@@ -73,7 +73,7 @@ static void the_ceiling_holds_and_refusals_leave_nothing_behind(void **state) {
   while (n < 64 && (blocks[n] = hp_heap_alloc(60000)) != NULL) n++;
   assert_true(n > 2 && n < 17);
   assert_true(hp_memory_used() <= 1 << 20);
-  assert_true(hp_memory_above_eighths(HP_HEAP_EIGHTHS));
+  assert_true(hp_memory_is_full(HP_MEMORY_TABLES));
   size_t full = hp_memory_used();
   assert_null(hp_heap_alloc(60000));
   assert_int_equal(hp_memory_used(), full);
