@@ -97,6 +97,20 @@ static void dump_last(void) {
   hp_sys_futex(&is_last_dump_over, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
+/* The first point of the period's grid at or after `when`, from the point `due`. */
+static int64_t on_grid(int64_t due, int64_t when) {
+  int64_t period = (int64_t)hp_process.config.period_nanos;
+  return when <= due ? due : due + (when - due + period - 1) / period * period;
+}
+
+/* A periodic dump began then and is over now. Before the next the program gets as much time as this one took: one that takes longer
+ * than the period would follow upon itself, and a program without threads would come no further. */
+static void leave_time_after(int64_t begin) {
+  int64_t now = hp_process_coarse_nanos(), due = hp_load_relaxed(&next_period_nanos);
+  int64_t next = on_grid(due, now + (now - begin));
+  if (next != due) __atomic_compare_exchange_n(&next_period_nanos, &due, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 /* Dump lock held. One dump serves every reason that is wanted at its beginning; it is named after the strongest. */
 static void dump_wanted(void) {
   uint32_t bits;
@@ -110,7 +124,9 @@ static void dump_wanted(void) {
     }
     if (is_backing_off(reason)) continue;
     hp_trigger_note_growth();
+    int64_t begin = hp_process_coarse_nanos();
     note_result(hp_dump_write(reason, NULL));
+    if ((bits >> HP_DUMP_PERIODIC & 1) != 0) leave_time_after(begin);
   }
 }
 
@@ -200,8 +216,7 @@ int64_t hp_trigger_period_check(int64_t now, bool *out_is_due) {
   int64_t due = hp_load_relaxed(&next_period_nanos);
   *out_is_due = false;
   if (now < due) return due;
-  int64_t period = (int64_t)hp_process.config.period_nanos;
-  int64_t next = due + (now - due) / period * period + period; /* no drift, and no pile-up after a long sleep */
+  int64_t next = on_grid(due, now + 1); /* no drift, and no pile-up after a long sleep */
   *out_is_due = __atomic_compare_exchange_n(&next_period_nanos, &due, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return hp_load_relaxed(&next_period_nanos);
 }

@@ -34,7 +34,7 @@ def g1_fork(t):
 def g2_periodic(t):
     r = t.run(period=100, keep=4)
     names = sorted(int(f.split(".")[-3]) for f in r.files)
-    equal(names, [11, 12, 13, 14])
+    equal(names, [12, 13, 14, 15])
 
 
 def g3_exit(t):
