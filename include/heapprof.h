@@ -22,10 +22,10 @@ extern "C" {
 #define HEAPPROF_VERSION_MINOR 1
 #define HEAPPROF_VERSION_PATCH 0
 
-/* Counters since the process started (a forked child: since the fork for the dump counters). Set `struct_size` to
- * sizeof(struct heapprof_stats) before the call: a library of another age fills in what both know and zeroes the rest. */
+/* Counters since the process started (a forked child: since the fork for the dump counters). `struct_size` is how much of it the
+ * program knows, which heapprof_stats() below says for it: a library of another age fills in what both know and zeroes the rest. */
 struct heapprof_stats {
-  size_t struct_size;
+  size_t struct_size;              /* who calls the library by its own way (dlsym) sets it first */
   uint64_t sample_rate_bytes;      /* mean bytes between samples now; 0: off */
   uint64_t samples;                /* raw samples taken */
   uint64_t live_samples;           /* of these, blocks not yet freed */
@@ -111,8 +111,9 @@ static inline int heapprof_dump(const char *path) {
 /* The alloc columns of later profiles count from now; what is in use stays, and counts as allocated. */
 static inline int heapprof_reset(void) { HEAPPROF_CALL_("heapprof_reset", -ENOSYS, int (*function)(void), ()); }
 
-/* Fill *out (struct_size set by the caller). -EINVAL: struct_size is smaller than the first version's. */
+/* Fill *out, whatever is in it. */
 static inline int heapprof_stats(struct heapprof_stats *out) {
+  out->struct_size = sizeof *out;
   HEAPPROF_CALL_("heapprof_stats", -ENOSYS, int (*function)(struct heapprof_stats *), (out));
 }
 

@@ -107,10 +107,13 @@ static void fill_estimates(struct heapprof_stats *out) {
   out->inuse_bytes_estimate = sums[3] >> HP_BYTE_FRACTION_BITS;
 }
 
+/* No version of the structure will be as large: nobody has set the size. */
+enum { STATS_SIZE_MAX = 64 * 1024 };
+
 HP_EXPORT int heapprof_stats(struct heapprof_stats *caller_out) {
   size_t size = caller_out->struct_size;
   struct heapprof_stats s = {.struct_size = size};
-  if (size < sizeof s) return -EINVAL; /* this is the first version */
+  if (size < sizeof s || size > STATS_SIZE_MAX) return -EINVAL; /* this is the first version */
   fill_estimates(&s);
   struct hp_live_moments moments;
   hp_live_table_moments(&moments);

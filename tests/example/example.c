@@ -35,7 +35,7 @@ static __attribute__((noinline)) char **fill(void) {
 }
 
 static void print_stats(const char *when) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats;
   int result = heapprof_stats(&stats);
   if (result == -ENOSYS) {
     printf("%s: not profiled\n", when);

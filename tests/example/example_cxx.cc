@@ -23,8 +23,7 @@ int main(int argc, char **argv) {
   std::vector<std::string> lines;
   collect(&lines);
   struct heapprof_stats counters;
-  std::memset(&counters, 0, sizeof counters);
-  counters.struct_size = sizeof counters;
+  std::memset(&counters, 0xa5, sizeof counters);
   int result = heapprof_stats(&counters);
   if (result == -ENOSYS) {
     std::printf("filled: not profiled\n");
