@@ -34,8 +34,14 @@
   __asm__(".symver " #name "," #name "@" HP_OLD_VERSION(x86_64))
 #endif
 
+/* musl's loader takes the library for one of its own, whatever it was built for, and a name that it lacks ends the program: so
+ * what only glibc has is asked for weakly. */
+extern __typeof__(gnu_get_libc_version) gnu_get_libc_version __attribute__((weak));
+static inline bool hp_libc_is_glibc(void) { return gnu_get_libc_version != NULL; }
+
 /* Is the C library of this process glibc 2.`minor` or newer? Any thread, async-signal-safe. */
 static inline bool hp_libc_is_at_least(unsigned minor) {
+  if (!hp_libc_is_glibc()) return false;
   const char *version = gnu_get_libc_version(); /* "2.36" */
   unsigned is = 0;
   if (version[0] != '2' || version[1] != '.') return version[0] > '2';

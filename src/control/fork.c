@@ -109,4 +109,8 @@ void hp_fork_notice(void) {
   hp_section_leave();
 }
 
-void hp_fork_start(void) { pthread_atfork(before_fork, after_fork_parent, after_fork_child); }
+/* What pthread_atfork, of which each library has a copy, calls; weakly, for musl's loader (libc_names.h). */
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+void hp_fork_start(void) { __register_atfork(before_fork, after_fork_parent, after_fork_child, &__dso_handle); }

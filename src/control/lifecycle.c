@@ -19,6 +19,7 @@
 #include "format.h"
 #include "helper.h"
 #include "hot.h"
+#include "libc_names.h"
 #include "log.h"
 #include "next_malloc.h"
 #include "path_template.h"
@@ -135,6 +136,11 @@ static void start(void) {
     return;
   }
   set_up_log();
+  if (!hp_libc_is_glibc()) {
+    hp_process.is_inert = true;
+    hp_log(HP_LOG_WARN, "%s runs with another C library than glibc; it is not profiled", hp_process_executable_name());
+    return;
+  }
   if (&__tsan_init != NULL) {
     hp_process.is_inert = true;
     hp_log(HP_LOG_WARN, "%s runs under ThreadSanitizer, which would take our locks for races; it is not profiled",

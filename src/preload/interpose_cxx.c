@@ -107,6 +107,7 @@ static bool is_plain_new_ours(void) {
 static void note_forwarder(const void *function) {
   Dl_info info;
   const ElfW(Sym) *symbol = NULL;
+  if (hp_loader.dladdr1 == NULL) return; /* musl */
   if (hp_loader.dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) return;
   hp_sampled_add_forwarder((uintptr_t)function, (uintptr_t)function + symbol->st_size);
 }

@@ -78,6 +78,7 @@ static bool is_in_libc(const void *function) {
 }
 
 static bool is_hidden(void) {
+  if (hp_loader.dlvsym == NULL) return false; /* musl */
   void *found = find_raw("malloc"), *old = hp_loader.dlvsym(RTLD_NEXT, "malloc", HP_OLD_VERSION("2.2.5"));
   if (HP_UNLIKELY(old == NULL)) hp_loader.dlerror();
   return HP_UNLIKELY(old != NULL && old != found) && is_in_libc(found);
