@@ -189,15 +189,27 @@ static int open_temporary(struct hp_file_sink *sink) {
   return try_names(sink, open_named);
 }
 
+/* /dev/stdout and its kin, here or in a /dev of somebody's own: they are the system's, though what they lead to just now may be a
+ * regular file. */
+static bool is_link_to_descriptor(const char *path) {
+  static const char proc[] = "/proc/", relative[] = "fd/", folder[] = "/dev/";
+  char text[sizeof proc - 1];
+  long n = hp_sys_readlink(path, text, sizeof text);
+  if (n == (long)sizeof text && memcmp(text, proc, sizeof text) == 0) return true;
+  return n >= (long)sizeof relative - 1 && memcmp(text, relative, sizeof relative - 1) == 0 &&
+         strncmp(path, folder, sizeof folder - 1) == 0;
+}
+
 /* What has the final name now may be given up for ours, if it is a file or a link to one (or to nothing). A device, a pipe or a
- * link to one (/dev/stdout) is not: a profile must not take the place of /dev/null. 0, 1: a character device, -ENXIO, -EISDIR. */
+ * link to one or to a descriptor (/dev/stdout) is not: a profile must not take the place of /dev/null. 0, 1: a character device,
+ * -ENXIO, -EISDIR. */
 static int look_at_target(const char *path) {
   struct stat stat;
   if (hp_sys_stat_at(path, AT_SYMLINK_NOFOLLOW, &stat) != 0 || S_ISREG(stat.st_mode)) return 0;
   if (S_ISCHR(stat.st_mode)) return 1;
   if (S_ISDIR(stat.st_mode)) return -EISDIR;
-  bool is_link_to_file =
-      S_ISLNK(stat.st_mode) && (hp_sys_stat_at(path, 0, &stat) != 0 || S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode));
+  bool is_link_to_file = S_ISLNK(stat.st_mode) && !is_link_to_descriptor(path) &&
+                         (hp_sys_stat_at(path, 0, &stat) != 0 || S_ISREG(stat.st_mode) || S_ISDIR(stat.st_mode));
   return is_link_to_file ? 0 : -ENXIO;
 }
 

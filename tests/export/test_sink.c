@@ -160,9 +160,23 @@ static void test_pipe_or_link_to_a_device_is_an_error_and_stays(void **state) {
   expect_refused();
   assert_int_equal(symlink("/dev/null", path), 0);
   expect_refused();
-  assert_int_equal(symlink("/proc/self/fd/1", path), 0);
+}
+
+/* As /dev/stdout is where the program's output goes to a file: as root a profile took its place, for everybody. */
+static void test_link_to_a_descriptor_is_an_error_and_stays_also_where_that_is_a_file(void **state) {
+  (void)state;
+  char file[128], link[64];
+  snprintf(file, sizeof file, "%s.output", directory);
+  int fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  assert_true(fd >= 0);
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  assert_int_equal(symlink(link, path), 0);
   struct stat target;
-  if (stat(path, &target) == 0 && !S_ISREG(target.st_mode)) expect_refused();
+  assert_int_equal(stat(path, &target), 0);
+  assert_true(S_ISREG(target.st_mode));
+  expect_refused();
+  close(fd);
+  unlink(file);
 }
 
 /* A device of our own: the system's would be gone for everybody if this failed. */
@@ -429,6 +443,7 @@ static void test_read_only_directory_is_an_error(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       BOTH_WAYS(test_mode_is_0600_whatever_the_umask),
+      BOTH_WAYS(test_link_to_a_descriptor_is_an_error_and_stays_also_where_that_is_a_file),
       BOTH_WAYS(test_file_appears_whole_with_mode_0600),
       BOTH_WAYS(test_existing_file_is_replaced_never_appended_to),
       BOTH_WAYS(test_symbolic_link_at_the_name_is_replaced_not_followed),
