@@ -412,11 +412,11 @@ def test_dump_of_a_process_that_dies_meanwhile():
     process = start(fresh("dies"))
     process.send_signal(signal.SIGSTOP)
     wait_for_state(process.pid, "T")
-    dump = subprocess.Popen([HEAPPROF, "dump", "-t", "600", str(process.pid)], stderr=subprocess.PIPE, text=True)
+    dump = subprocess.Popen([HEAPPROF, "dump", "-t", "3600", str(process.pid)], stderr=subprocess.PIPE, text=True)
     wait_for_pending(process.pid, signal.SIGUSR2)
     process.kill()
-    _, errors = dump.communicate(timeout=900)
     process.wait()
+    _, errors = dump.communicate(timeout=900)
     process.stdout.close()
     expect(dump.returncode == 1 and "ended before" in errors, errors)
 
