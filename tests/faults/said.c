@@ -3,12 +3,14 @@
  * itself.
  *   said gone    started in a folder that is gone: each dump says why there is none, and the program goes on
  *   said thread  with a thread the library's own says it, which has a table of descriptors for itself
+ *   said none    with a limit of no descriptor at all, as sandboxes set it
  *   said log     a log file with placeholders has the complaint about a template and the line of a dump; the error output has nothing */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +33,8 @@ static int set_stage(char **argv, const char *work) {
   if (strcmp(argv[1], "gone") == 0) {
     if (chdir(work) != 0 || mkdir("gone", 0700) != 0 || chdir("gone") != 0 || rmdir("../gone") != 0) return 3;
     setenv("HEAPPROF_OUT", "relative.pb.gz", 1);
+    setenv("HEAPPROF_EXIT_DUMP", "0", 1);
+  } else if (strcmp(argv[1], "none") == 0) {
     setenv("HEAPPROF_EXIT_DUMP", "0", 1);
   } else if (strcmp(argv[1], "thread") == 0) {
     setenv("HEAPPROF_OUT", "/nonexistent/x.pb.gz", 1);
@@ -83,6 +87,8 @@ int main(int argc, char **argv) {
   if (argc == 2) return set_stage(argv, work);
   use_heap();
   if (strcmp(argv[1], "thread") == 0) return dump_with_thread();
+  const struct rlimit none = {0, 0};
+  if (strcmp(argv[1], "none") == 0 && setrlimit(RLIMIT_NOFILE, &none) != 0) return 11;
   raise(SIGUSR2);
   use_heap();
   return strcmp(argv[1], "log") == 0 ? look_at_log(work, argv[0]) : 0;
