@@ -16,6 +16,8 @@ import pprof_read  # noqa: E402
 HELD = 1000 * (20 * 1024 * 1024 // 1000)
 # Beyond what is held: headers and caches; what mimalloc calls in use is what it has committed.
 SPARE = {'glibc': 4 << 20, 'jemalloc': 8 << 20, 'tcmalloc': 8 << 20, 'mimalloc': 64 << 20}
+# jemalloc's own tables are 2.9 or, where its first piece comes to lie badly, 5.0 MB beside 4 of caches. Less than what is held all the same.
+FREE = dict(SPARE, jemalloc=16 << 20)
 ALLOCATORS = [('glibc', None), ('jemalloc', 'libjemalloc.so.2'), ('tcmalloc', 'libtcmalloc.so.4'), ('tcmalloc', 'libtcmalloc_minimal.so.4'),
               ('mimalloc', 'libmimalloc.so.2')]
 
@@ -32,7 +34,7 @@ def check(library, program, name, file, folder):
     if line['allocator'] != name or int(line['allocator_figures_age_seconds']) > 600:
         return line
     inuse, free = int(line['allocator_inuse_bytes']), int(line['allocator_free_bytes'])
-    if not HELD <= inuse <= HELD + SPARE[name] or free > SPARE[name]:
+    if not HELD <= inuse <= HELD + SPARE[name] or free > FREE[name]:
         return f'{HELD} bytes are held: {line}'
     return None
 
