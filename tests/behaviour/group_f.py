@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """F: the file. See run.py."""
 
+import glob
 import os
 import random
 import re
@@ -102,16 +103,23 @@ def static_base(binary):
 def f4_mappings(t):
     plugins = [os.path.join(t.binaries, "libplugin_%s.so" % x) for x in "ab"]
     copy = os.path.join(t.top, "f4_copy")
-    for when in ("never", "while it runs", "before it starts"):
+    loaders = glob.glob("/lib64/ld-linux-*.so.*") + glob.glob("/lib/ld-linux-*.so.*")
+    for when in ("never", "while it runs", "before it starts", "never, started by the loader"):
         shutil.copy(os.path.join(t.binaries, t.name), copy)
-        if when == "before it starts":
+        if when.endswith("loader"):
+            by_loader = os.path.join(t.top, "by_loader")
+            with open(by_loader, "w") as f:
+                f.write('#!/bin/sh\nexec %s %s "$@"\n' % (loaders[0], copy))
+            os.chmod(by_loader, 0o700)
+            r = t.run(*plugins, program=by_loader)
+        elif when == "before it starts":
             fd = os.open(copy, os.O_RDONLY)
             os.unlink(copy)
             r = t.run(*plugins, program="/proc/self/fd/%d" % fd, pass_fds=(fd,))
             os.close(fd)
         else:
             r = t.run(*plugins, *([copy] if when == "while it runs" else []), program=copy)
-        equal(os.path.exists(copy), when == "never")
+        equal(os.path.exists(copy), when.startswith("never"))
         p = t.profile(r, "unloaded")
         equal(p.mappings[0].file, copy)
         assert len(p.mappings[0].build_id) >= 16, p.mappings[0].build_id
