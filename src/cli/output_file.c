@@ -30,6 +30,13 @@ static bool is_stdout(const char *path, const struct stat *status) {
   return status != NULL && fstat(STDOUT_FILENO, &own) == 0 && own.st_dev == status->st_dev && own.st_ino == status->st_ino;
 }
 
+/* /dev/stderr and its kin are the system's, also where what they lead to just now is a regular file. */
+static bool is_link_to_descriptor(const char *path) {
+  char text[16] = "";
+  if (readlink(path, text, sizeof text - 1) < 0) return false;
+  return strncmp(text, "/proc/", 6) == 0 || (strncmp(text, "fd/", 3) == 0 && strncmp(path, "/dev/", 5) == 0);
+}
+
 /* A file without a name in the folder of `path`: the kernel removes it when the command is interrupted. -1: not here. */
 static int open_unnamed(const char *path) {
   const char *slash = strrchr(path, '/');
@@ -82,8 +89,8 @@ int hp_output_file_open(struct hp_output_file *output, const char *path, struct 
   *output = (struct hp_output_file){.fd = -1, .path = path};
   if (is_stdout(path, exists ? &status : NULL))
     output->fd = STDOUT_FILENO;
-  else if (exists && !S_ISREG(status.st_mode))
-    output->fd = open(path, O_WRONLY | O_CLOEXEC);
+  else if (exists && (!S_ISREG(status.st_mode) || is_link_to_descriptor(path)))
+    output->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   else if ((output->fd = open_unnamed(path)) >= 0)
     output->is_unnamed = true;
   else

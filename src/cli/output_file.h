@@ -3,7 +3,7 @@
  *
  * A file is written without a name where the file system has such files, else beside its own (mode 0666 less umask), and renamed: a
  * reader never sees half of it, a command that is interrupted leaves none, a link by that name is replaced and not followed. What
- * is no regular file (/dev/null, a pipe) is opened and written, never replaced.
+ * is no regular file (/dev/null, a pipe), or a link to a descriptor (/dev/stderr), is opened and written, never replaced.
  */
 #ifndef HP_OUTPUT_FILE_H
 #define HP_OUTPUT_FILE_H

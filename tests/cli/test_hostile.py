@@ -172,6 +172,12 @@ def test_devices_and_pipes_are_written_and_never_replaced():
                 result = subprocess.run([HEAPPROF, *arguments], stdout=redirected, stderr=subprocess.PIPE, timeout=900)
             expect(result.returncode == 0 and os.path.getsize(path("redirected")) > 100, arguments, result.stderr)
             expect(os.path.islink(path("stdout")), arguments, "the link to standard output was replaced")
+    os.symlink("/proc/self/fd/2", path("stderr"))  # as /dev/stderr is
+    for arguments in writers(path("stderr")):
+        with open(path("redirected"), "wb") as redirected:
+            result = subprocess.run([HEAPPROF, *arguments], stdout=subprocess.PIPE, stderr=redirected, timeout=900)
+        expect(result.returncode == 0 and os.path.getsize(path("redirected")) > 100, arguments, result.returncode)
+        expect(os.path.islink(path("stderr")), arguments, "the link to the error output was replaced")
 
 
 def test_a_link_is_replaced_and_not_followed():
