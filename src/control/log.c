@@ -37,17 +37,21 @@ static bool is_error_stream(int fd) {
   return flags > 0 && (flags & O_APPEND) != 0;
 }
 
-/* A write that raises no signal: SIGPIPE is blocked, and taken out again if we caused it. */
+/* A write that raises no signal: SIGPIPE, and SIGXFSZ where RLIMIT_FSIZE ends a file, are blocked, and taken out again if we caused
+ * one. */
 static void write_line(int fd, const char *line, size_t n) {
-  uint64_t pipe_bit = (uint64_t)1 << (SIGPIPE - 1), old = 0, pending = 0;
-  hp_sys_sigprocmask(SIG_BLOCK, &pipe_bit, &old);
+  const uint64_t pipe_bit = (uint64_t)1 << (SIGPIPE - 1), size_bit = (uint64_t)1 << (SIGXFSZ - 1);
+  const uint64_t both = pipe_bit | size_bit;
+  uint64_t old = 0, pending = 0;
+  hp_sys_sigprocmask(SIG_BLOCK, &both, &old);
   hp_syscall2(SYS_rt_sigpending, &pending, 8);
   long result;
   do result = hp_sys_write(fd, line, n);
   while (result == -EINTR);
-  if (result == -EPIPE && (pending & pipe_bit) == 0) {
+  const uint64_t caused = (result == -EPIPE ? pipe_bit : result == -EFBIG ? size_bit : 0) & ~pending;
+  if (caused != 0) {
     const struct timespec zero = {0, 0};
-    hp_syscall4(SYS_rt_sigtimedwait, &pipe_bit, NULL, &zero, 8);
+    hp_syscall4(SYS_rt_sigtimedwait, &caused, NULL, &zero, 8);
   }
   hp_sys_sigprocmask(SIG_SETMASK, &old, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -94,6 +95,25 @@ static void a_data_file_in_stderrs_place_stays_as_it_is(void **state) {
   unlink(name);
 }
 
+/* As in a sandbox, or with `ulimit -f`: the signal's default ends the program. */
+static void at_the_limit_of_file_sizes_a_line_is_lost_and_raises_nothing(void **state) {
+  (void)state;
+  char name[] = "/tmp/test_log.XXXXXX";
+  int fd = mkstemp(name);
+  struct rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  hp_log_configure(HP_LOG_WARN, name);
+  signal(SIGXFSZ, SIG_DFL);
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, before.rlim_max});
+  hp_log(HP_LOG_ERROR, "no room");
+  setrlimit(RLIMIT_FSIZE, &before);
+  assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+  hp_log(HP_LOG_ERROR, "room");
+  assert_true(lseek(fd, 0, SEEK_END) > 0);
+  close(fd);
+  unlink(name);
+}
+
 /* The C library's, but for those that mean something of ours. */
 static void errors_have_the_texts_of_the_c_library(void **state) {
   (void)state;
@@ -125,6 +145,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_value_cannot_break_the_line, with_pipe, without_pipe),
       cmocka_unit_test_setup_teardown(a_full_pipe_loses_the_line_and_a_closed_one_raises_nothing, with_pipe, without_pipe),
       cmocka_unit_test_setup_teardown(a_data_file_in_stderrs_place_stays_as_it_is, with_pipe, without_pipe),
+      cmocka_unit_test_setup_teardown(at_the_limit_of_file_sizes_a_line_is_lost_and_raises_nothing, with_pipe, without_pipe),
       cmocka_unit_test(errors_have_the_texts_of_the_c_library)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
