@@ -15,6 +15,7 @@
 
 #include "allocator_stats.h"
 #include "budget.h"
+#include "call_filter.h"
 #include "fork.h"
 #include "format.h"
 #include "helper.h"
@@ -157,6 +158,7 @@ static void start(void) {
   apply_settings();
   hp_allocator_stats_init();
   hp_fork_start();
+  hp_call_filter_start();
   hp_trigger_start();
   hp_sampled_epilogue = hp_trigger_section_end;
   hp_hook_before_thread = hp_helper_start;

@@ -167,6 +167,7 @@ BOOT(void *, valloc, (size_t size), (size))
 BOOT(void *, pvalloc, (size_t size), (size))
 BOOT(size_t, malloc_usable_size, (void *ptr), (ptr))
 BOOT(int, dlclose, (void *handle), (handle))
+BOOT(int, prctl, (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d), (option, a, b, c, d))
 
 struct hp_next hp_next = {
     .posix_memalign = boot_posix_memalign,
@@ -176,6 +177,7 @@ struct hp_next hp_next = {
     .pvalloc = boot_pvalloc,
     .malloc_usable_size = boot_malloc_usable_size,
     .dlclose = boot_dlclose,
+    .prctl = boot_prctl,
 };
 
 /* An allocator without this name (musl has no valloc): the answer of one that is out of memory. */
@@ -220,6 +222,7 @@ void hp_next_resolve_all(void) {
   RESOLVE(pvalloc, absent_valloc);
   RESOLVE(malloc_usable_size, absent_usable);
   RESOLVE(dlclose, (__typeof__(hp_next.dlclose))hp_next_find_in("libdl.so.2", "dlclose")); /* before glibc 2.34 */
+  RESOLVE(prctl, NULL);                                                                    /* every libc has it */
   if (mallctl != NULL) {
     RESOLVE(mallocx, NULL);
     RESOLVE(rallocx, NULL);

@@ -34,6 +34,7 @@ struct hp_next {
   size_t (*nallocx)(size_t, int);
   /* Not allocator functions, but interposed too. */
   int (*dlclose)(void *);
+  int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 };
 extern struct hp_next hp_next;
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ * call_filter.c - see call_filter.h. The filter is classic BPF over struct seccomp_data, which jumps forward only; the kernel allows
+ * it loads of words, arithmetic, jumps and sixteen words of memory. */
+#include "call_filter.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <string.h>
+
+#include "filter_hook.h"
+#include "log.h"
+#include "process.h"
+#include "sampler.h"
+#include "sys.h"
+
+#if defined(__x86_64__)
+enum { ARCHITECTURE = (int)AUDIT_ARCH_X86_64 };
+#else
+enum { ARCHITECTURE = (int)AUDIT_ARCH_AARCH64 };
+#endif
+
+/* What a dump, its log line and the checks between dumps call, but for what every program calls (write, mmap, futex ...). */
+static const int calls[] = {SYS_rt_sigaction, SYS_rt_sigpending, SYS_rt_sigprocmask, SYS_openat,   SYS_fstat,
+                            SYS_newfstatat,   SYS_close,         SYS_read,           SYS_pread64,  SYS_linkat,
+                            SYS_renameat2,    SYS_unlinkat,      SYS_readlinkat,     SYS_fcntl,    SYS_flock,
+                            SYS_fchmod,       SYS_getpid,        SYS_uname,          SYS_pselect6, SYS_ppoll,
+                            SYS_sendfile,     SYS_mmap,          SYS_munmap,         SYS_madvise,  SYS_futex};
+
+struct machine {
+  uint32_t a, x;
+  uint32_t memory[BPF_MEMWORDS];
+};
+
+static uint32_t compute(unsigned operation, uint32_t a, uint32_t b) {
+  switch (operation) {
+    case BPF_ADD: return a + b;
+    case BPF_SUB: return a - b;
+    case BPF_MUL: return a * b;
+    case BPF_DIV: return b == 0 ? 0 : a / b;
+    case BPF_OR: return a | b;
+    case BPF_AND: return a & b;
+    case BPF_XOR: return a ^ b;
+    case BPF_LSH: return b < 32 ? a << b : 0;
+    case BPF_RSH: return b < 32 ? a >> b : 0;
+    default: return -a; /* BPF_NEG */
+  }
+}
+
+static bool is_true(unsigned comparison, uint32_t a, uint32_t b) {
+  switch (comparison) {
+    case BPF_JEQ: return a == b;
+    case BPF_JGT: return a > b;
+    case BPF_JGE: return a >= b;
+    default: return (a & b) != 0; /* BPF_JSET */
+  }
+}
+
+static uint32_t load(const struct machine *m, const struct sock_filter *code, const struct seccomp_data *data) {
+  uint32_t word = 0;
+  switch (BPF_MODE(code->code)) {
+    case BPF_IMM: return code->k;
+    case BPF_MEM: return m->memory[code->k % BPF_MEMWORDS];
+    case BPF_LEN: return sizeof *data;
+    default:
+      if (code->k <= sizeof *data - sizeof word) memcpy(&word, (const char *)data + code->k, sizeof word);
+      return word;
+  }
+}
+
+/* How far a jump goes on. */
+static uint32_t distance(const struct machine *m, const struct sock_filter *code) {
+  if (BPF_OP(code->code) == BPF_JA) return code->k;
+  return is_true(BPF_OP(code->code), m->a, BPF_SRC(code->code) == BPF_X ? m->x : code->k) ? code->jt : code->jf;
+}
+
+static uint32_t answer(const struct sock_fprog *filter, const struct seccomp_data *data) {
+  struct machine m = {0};
+  for (uint32_t at = 0; at < filter->len; at++) {
+    const struct sock_filter *code = &filter->filter[at];
+    switch (BPF_CLASS(code->code)) {
+      case BPF_LD: m.a = load(&m, code, data); break;
+      case BPF_LDX: m.x = load(&m, code, data); break;
+      case BPF_ST: m.memory[code->k % BPF_MEMWORDS] = m.a; break;
+      case BPF_STX: m.memory[code->k % BPF_MEMWORDS] = m.x; break;
+      case BPF_ALU: m.a = compute(BPF_OP(code->code), m.a, BPF_SRC(code->code) == BPF_X ? m.x : code->k); break;
+      case BPF_JMP:
+        if (distance(&m, code) >= filter->len - at) return SECCOMP_RET_ALLOW;
+        at += distance(&m, code);
+        break;
+      case BPF_MISC: *(BPF_MISCOP(code->code) == BPF_TAX ? &m.x : &m.a) = BPF_MISCOP(code->code) == BPF_TAX ? m.a : m.x; break;
+      default: return BPF_RVAL(code->code) == BPF_A ? m.a : code->k; /* BPF_RET */
+    }
+  }
+  return SECCOMP_RET_ALLOW;
+}
+
+bool hp_call_filter_kills(const struct sock_fprog *filter) {
+  for (size_t i = 0; filter->filter != NULL && i < HP_ARRAY_LENGTH(calls); i++) {
+    const struct seccomp_data data = {.nr = calls[i], .arch = (uint32_t)ARCHITECTURE};
+    uint32_t action = answer(filter, &data) & SECCOMP_RET_ACTION_FULL;
+    if (action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD) return true;
+  }
+  return false;
+}
+
+/* The line is written while it still can be. */
+static bool before_filter(const struct sock_fprog *filter) {
+  if (hp_process.is_inert || (filter != NULL && !hp_call_filter_kills(filter))) return false;
+  hp_log(HP_LOG_WARN, "%s takes a seccomp filter that kills for what a dump calls; no profile of it from here on",
+         hp_process_executable_name());
+  return true;
+}
+
+static void stop(void) {
+  hp_process.is_inert = true;
+  hp_sampler_set_rate(0);
+}
+
+void hp_call_filter_start(void) {
+  hp_hook_before_filter = before_filter;
+  hp_hook_filtered = stop;
+}
