@@ -8,6 +8,7 @@
 #include "hot.h"
 #include "libc_names.h"
 #include "loader_calls.h"
+#include "sys.h"
 
 /* ---- the pool: answers while dlsym runs for the first time ---- */
 enum { POOL_BYTES = 32 * 1024, POOL_HEADER = 16 };
@@ -167,7 +168,14 @@ BOOT(void *, valloc, (size_t size), (size))
 BOOT(void *, pvalloc, (size_t size), (size))
 BOOT(size_t, malloc_usable_size, (void *ptr), (ptr))
 BOOT(int, dlclose, (void *handle), (handle))
-BOOT(int, prctl, (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d), (option, a, b, c, d))
+
+/* The allocator behind us may call it while it is being looked up and starts. */
+static int boot_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
+  long result = hp_syscall6(SYS_prctl, option, (long)a, (long)b, (long)c, (long)d, 0);
+  if (result >= 0) return (int)result;
+  errno = (int)-result;
+  return -1;
+}
 
 struct hp_next hp_next = {
     .posix_memalign = boot_posix_memalign,
