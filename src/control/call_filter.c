@@ -88,7 +88,9 @@ static uint32_t answer(const struct sock_fprog *filter, const struct seccomp_dat
         if (distance(&m, code) >= filter->len - at) return SECCOMP_RET_ALLOW;
         at += distance(&m, code);
         break;
-      case BPF_MISC: *(BPF_MISCOP(code->code) == BPF_TAX ? &m.x : &m.a) = BPF_MISCOP(code->code) == BPF_TAX ? m.a : m.x; break;
+      case BPF_MISC:
+        *(BPF_MISCOP(code->code) == BPF_TAX ? &m.x : &m.a) = BPF_MISCOP(code->code) == BPF_TAX ? m.a : m.x;
+        break;
       default: return BPF_RVAL(code->code) == BPF_A ? m.a : code->k; /* BPF_RET */
     }
   }

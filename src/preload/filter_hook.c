@@ -14,7 +14,8 @@ void (*hp_hook_filtered)(void);
 /* sys/prctl.h, which declares it with an ellipsis, is not included: the callers' registers are the same. */
 HP_EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 
-static HP_COLD __attribute__((noinline)) int filter(unsigned long mode, unsigned long program, unsigned long c, unsigned long d) {
+static HP_COLD __attribute__((noinline)) int filter(unsigned long mode, unsigned long program, unsigned long c,
+                                                    unsigned long d) {
   bool is_for_us = (mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && program != 0)) &&
                    hp_hook_before_filter != NULL &&
                    hp_hook_before_filter(mode == SECCOMP_MODE_STRICT ? NULL : (const struct sock_fprog *)program);

@@ -13,9 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ALLOW(number)                                     \
-  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), \
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
 
 static struct sock_filter kills[] = {
@@ -23,14 +21,13 @@ static struct sock_filter kills[] = {
     ALLOW(SYS_munmap),    ALLOW(SYS_mremap),        ALLOW(SYS_madvise),
     ALLOW(SYS_brk),       ALLOW(SYS_futex),         ALLOW(SYS_exit_group),
     ALLOW(SYS_getrandom), ALLOW(SYS_clock_gettime), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
-static struct sock_filter spares[] = {
-    LOAD_NUMBER,
-    BPF_STMT(BPF_ST, 3),
-    BPF_STMT(BPF_LDX | BPF_W | BPF_MEM, 3),
-    BPF_STMT(BPF_MISC | BPF_TXA, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_acct, 1, 0),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+static struct sock_filter spares[] = {LOAD_NUMBER,
+                                      BPF_STMT(BPF_ST, 3),
+                                      BPF_STMT(BPF_LDX | BPF_W | BPF_MEM, 3),
+                                      BPF_STMT(BPF_MISC | BPF_TXA, 0),
+                                      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_acct, 1, 0),
+                                      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                                      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
 
 static void use_memory(void) {
   enum { BLOCKS = 20000 };
