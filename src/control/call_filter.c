@@ -12,6 +12,7 @@
 #include "log.h"
 #include "process.h"
 #include "sampler.h"
+#include "stack_bounds.h"
 #include "sys.h"
 
 #if defined(__x86_64__)
@@ -97,8 +98,24 @@ static uint32_t answer(const struct sock_fprog *filter, const struct seccomp_dat
   return SECCOMP_RET_ALLOW;
 }
 
+static bool is_readable(const void *start, size_t bytes) {
+  enum { PAGE = 4096, WORD = 8 };
+  uintptr_t at = (uintptr_t)start & ~(uintptr_t)(WORD - 1), end = (uintptr_t)start + bytes;
+  if (end < at) return false;
+  for (; at < end; at = (at & ~(uintptr_t)(PAGE - 1)) + PAGE)
+    if (!hp_stack_probe(at)) return false;
+  return true;
+}
+
+/* The kernel refuses a pointer that leads nowhere, with an error that the program may wait for. */
+static bool is_filter(const struct sock_fprog *filter) {
+  return is_readable(filter, sizeof *filter) && filter->len <= BPF_MAXINSNS &&
+         is_readable(filter->filter, filter->len * sizeof filter->filter[0]);
+}
+
 bool hp_call_filter_kills(const struct sock_fprog *filter) {
-  for (size_t i = 0; filter->filter != NULL && i < HP_ARRAY_LENGTH(calls); i++) {
+  if (!is_filter(filter)) return false;
+  for (size_t i = 0; i < HP_ARRAY_LENGTH(calls); i++) {
     const struct seccomp_data data = {.nr = calls[i], .arch = (uint32_t)ARCHITECTURE};
     uint32_t action = answer(filter, &data) & SECCOMP_RET_ACTION_FULL;
     if (action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD) return true;

@@ -2,13 +2,16 @@
  * sandboxed.c - a program that takes a seccomp filter (by prctl, as sshd does) goes on: `kills` forbids, by death, nearly everything
  * that a dump calls, so there is none, and nothing else of ours may be called either; `spares` forbids what nobody calls, and the
  * profile is there. Status 0; 77 without seccomp. */
+#include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,12 +39,28 @@ static void use_memory(void) {
   for (size_t i = 0; i < BLOCKS; i++) free(blocks[i]);
 }
 
+/* What is no filter is refused as ever. */
+static int refuses_what_is_none(void) {
+  struct sock_filter *end = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (end == MAP_FAILED || munmap((char *)end + 4096, 4096) != 0) return 0;
+  end += 4096 / sizeof *end - 2; /* two fit */
+  end[0] = kills[0];
+  end[1] = kills[1];
+  struct sock_fprog nowhere = {10, (struct sock_filter *)(uintptr_t)16}, half = {10, end}, empty = {0, kills};
+  void *const none[] = {NULL, (void *)(uintptr_t)16, (void *)UINTPTR_MAX, end + 2, &nowhere, &half};
+  for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, none[i]) != -1 || errno != EFAULT) return 0;
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &empty) == -1 && errno == EINVAL;
+}
+
 int main(int argc, char **argv) {
   struct sock_fprog program = {sizeof kills / sizeof kills[0], kills};
   if (argc < 2) return 2;
   if (strcmp(argv[1], "spares") == 0) program = (struct sock_fprog){sizeof spares / sizeof spares[0], spares};
   use_memory();
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return 77;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_GET_SECCOMP) < 0) return 77;
+  if (!refuses_what_is_none()) return 3;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return 77;
   use_memory();
   return 0;
 }
