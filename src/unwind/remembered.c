@@ -13,6 +13,13 @@ __thread struct hp_remembered_own hp_remembered_tls HP_TLS;
 
 static struct hp_remembered *pool[HP_REMEMBERED_THREADS_MAX]; /* atomic; complete before published */
 
+static void renew(struct hp_remembered *record) {
+  hp_remembered_begin(record, 0);
+  hp_remembered_end(record);
+  record->is_due = true;
+  for (size_t i = 0; record->repeats != NULL && i < HP_REPEATS_ENTRIES; i++) record->repeats->entries[i].pc = 0;
+}
+
 static struct hp_remembered *create(uintptr_t owner) {
   struct hp_remembered *record = hp_heap_alloc(sizeof(*record));
   if (record == NULL) return NULL;
@@ -21,9 +28,7 @@ static struct hp_remembered *create(uintptr_t owner) {
   record->repeats = NULL;
   record->walks = 0;
   record->bad_walks_max = 1;
-  hp_remembered_begin(record, 0);
-  hp_remembered_end(record);
-  record->is_due = true;
+  renew(record);
   return record;
 }
 
@@ -42,7 +47,10 @@ void hp_remembered_claim(struct hp_remembered_own *own) {
         return;
       }
     }
-    if (there->owner == owner) own->record = there;
+    if (there->owner == owner) {
+      renew(there);
+      own->record = there;
+    }
   }
   hp_heap_free(mine);
 }
@@ -55,12 +63,7 @@ void hp_remembered_begin(struct hp_remembered *record, uint32_t generation) {
 }
 
 void hp_remembered_forget(void) {
-  struct hp_remembered *record = hp_remembered_tls.record;
-  if (record == NULL) return;
-  hp_remembered_begin(record, 0);
-  hp_remembered_end(record);
-  record->is_due = true;
-  for (size_t i = 0; record->repeats != NULL && i < HP_REPEATS_ENTRIES; i++) record->repeats->entries[i].pc = 0;
+  if (hp_remembered_tls.record != NULL) renew(hp_remembered_tls.record);
 }
 
 static uintptr_t cfa_of(const struct hp_remembered_frame *frame) { return frame->sp + frame->cfa_distance; }

@@ -18,7 +18,8 @@
  *             so slots are read unchecked. An entry whose step was not a plain one has cfa 0 and links to nothing. A record is
  *             good for one generation of the rules; it is neither made nor used while an unload is under way.
  * Threads     a record belongs to the thread whose thread pointer it is filed under: two live threads never share one. A thread
- *             that reuses a dead one's thread pointer takes over its record, which is as good as any (it is verified anyway).
+ *             that reuses a dead one's thread pointer takes over its record's memory, not what is in it: that thread may have been in
+ *             the middle of it when it came to its end, or when a fork left it behind.
  * Memory      private heap, 15 KiB for each of at most HP_REMEMBERED_THREADS_MAX thread pointers; more threads go without.
  * Signals     not re-entered (callers' section).
  * Fork        the child's thread has the same thread pointer. */
@@ -83,7 +84,7 @@ struct hp_remembered_own {
 };
 extern __thread struct hp_remembered_own hp_remembered_tls HP_TLS;
 
-/* A record for this thread into *own: the one filed under its thread pointer, or a new one; NULL when there is no room. */
+/* A record for this thread into *own, empty: the one filed under its thread pointer, or a new one; NULL when there is no room. */
 void hp_remembered_claim(struct hp_remembered_own *own);
 
 /* This thread's repeats, or NULL. */

@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 #include "frame_shapes.h"
-#include "rng.h"
+#include "remembered.h"
 #include "repeats.h"
+#include "rng.h"
 #include "unwinder.h"
 #include "verifying_unwinder.h"
 
@@ -167,6 +168,56 @@ static void test_many_threads_share_a_bounded_pool(void **state) {
   assert_int_equal(hp_verified_differences, 0);
 }
 
+/* A thread at the place of one that came to its end, or was forked away from, in the middle of a record: whatever stands in that,
+ * nothing of it is followed. */
+static struct hp_remembered *record_of_last;
+
+static HP_NOINLINE long walk_whole(unsigned depth) {
+  uintptr_t pcs[HP_VERIFIED_FRAMES_MAX];
+  unsigned flags;
+  struct hp_frame_start start = HP_FRAME_START();
+  long n = (long)hp_unwind(&start, pcs, HP_VERIFIED_FRAMES_MAX, &flags);
+  if (depth > 0) n += walk_whole(depth - 1);
+  __asm__ volatile("" : "+r"(n));
+  return n;
+}
+
+static void *walk_in_loop(void *unused) {
+  (void)unused;
+  for (unsigned i = 0; i < HP_REPEATS_FIRST_WALK; i++) walk_whole(20 + i % 7);
+  record_of_last = hp_remembered_tls.record;
+  return NULL;
+}
+
+static void tear(struct hp_remembered *record) {
+  for (size_t i = 0; i < sizeof record->slots / sizeof record->slots[0]; i++) record->slots[i].at = NULL;
+  if (record->repeats == NULL) return;
+  for (size_t e = 0; e < HP_REPEATS_ENTRIES; e++) {
+    for (size_t i = 0; i < HP_REPEATS_SLOTS_MAX; i++) record->repeats->entries[e].slots[i].at = NULL;
+  }
+}
+
+static void test_what_a_thread_left_torn_is_not_followed(void **state) {
+  (void)state;
+  static char stack[1 << 20] __attribute__((aligned(4096)));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  assert_int_equal(pthread_attr_setstack(&attributes, stack, sizeof stack), 0);
+  struct hp_remembered *first = NULL;
+  for (int i = 0; i < 3; i++) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, &attributes, walk_in_loop, NULL), 0);
+    pthread_join(thread, NULL);
+    if (i == 0) first = record_of_last;
+    assert_non_null(first);
+    assert_ptr_equal(record_of_last, first); /* the place is the thread pointer's */
+    assert_true(first->count > 0 && first->slot_count > 0 && first->repeats != NULL);
+    tear(first);
+  }
+  pthread_attr_destroy(&attributes);
+  assert_int_equal(hp_verified_differences, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_trees_in_one_thread),
@@ -174,6 +225,7 @@ int main(void) {
       cmocka_unit_test(test_walks_in_signal_handlers_between_others),
       cmocka_unit_test(test_loops_find_what_was_noted),
       cmocka_unit_test(test_records_were_used),
+      cmocka_unit_test(test_what_a_thread_left_torn_is_not_followed),
       cmocka_unit_test(test_many_threads_share_a_bounded_pool),
   };
   while (all_shapes[set_count] != NULL) set_count++;
