@@ -112,6 +112,10 @@ void hp_allocator_figures_refresh(void) {
   hp_store_release(&sequence, before + 2);
 }
 
+void hp_allocator_figures_after_fork(void) {
+  if ((hp_load_relaxed(&sequence) & 1) != 0) hp_store_relaxed(&sequence, 0);
+}
+
 void hp_allocator_figures_get(struct hp_allocator_figures *out) {
   memset(out, 0, sizeof *out);
   out->name = allocator_name;

@@ -22,6 +22,8 @@ struct hp_allocator_figures {
 void hp_allocator_stats_init(void);
 /* Ask it now. Only at a safe moment, never in a handler. Does nothing for allocators without figures. */
 void hp_allocator_figures_refresh(void);
+/* In a forked child: whoever was writing them down is not here. */
+void hp_allocator_figures_after_fork(void);
 /* The figures of the last refresh. Async-signal-safe. */
 void hp_allocator_figures_get(struct hp_allocator_figures *out);
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "allocator_stats.h"
 #include "books.h"
 #include "dump.h"
 #include "fork_mark.h"
@@ -75,6 +76,7 @@ static void start_child(bool was_dumping) {
   hp_trigger_after_fork();
   hp_sampler_reseed();
   hp_unwind_after_fork();
+  hp_allocator_figures_after_fork();
   if (!hp_process.config.children) {
     hp_process.is_inert = true;
     hp_sampler_set_rate(0);
