@@ -78,7 +78,7 @@ static size_t count_new(const struct hp_out_list *before, const struct hp_out_li
 static int fail_waiting(const struct dump *dump, int64_t seconds, struct hp_error *error) {
   int64_t pid = dump->process.pid;
   char state = hp_process_state(pid);
-  if (state == 0 || state == 'Z') return hp_error_set(error, "process %" PRId64 " ended before it wrote a profile", pid);
+  if (hp_process_has_ended(pid)) return hp_error_set(error, "process %" PRId64 " ended before it wrote a profile", pid);
   if (state == 'T' || state == 't')
     return hp_error_set(error, "process %" PRId64 " is stopped: it writes the profile when it goes on", pid);
   if ((dump->process.blocked & (uint64_t)1 << (dump->signal - 1)) != 0)
@@ -101,6 +101,7 @@ static int wait_for_files(const struct dump *dump, const struct hp_out_list *bef
   for (int64_t polls = 0; settled < SETTLE_POLLS && more < MORE_POLLS; polls++) {
     struct timespec pause = {0, POLL_MS * 1000000L};
     nanosleep(&pause, NULL);
+    bool has_ended = hp_process_has_ended(dump->process.pid); /* before the look, which then finds its last */
     hp_out_list_free(out);
     list(dump, out);
     size_t count = count_new(before, out);
@@ -108,8 +109,7 @@ static int wait_for_files(const struct dump *dump, const struct hp_out_list *bef
     seen = count;
     more += count != 0;
     if (count != 0) continue;
-    char state = hp_process_state(dump->process.pid);
-    if (polls * POLL_MS >= seconds * 1000 || state == 0) return fail_waiting(dump, seconds, error);
+    if (polls * POLL_MS >= seconds * 1000 || has_ended) return fail_waiting(dump, seconds, error);
   }
   return 0;
 }

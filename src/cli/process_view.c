@@ -109,10 +109,21 @@ static void see_blocked(struct hp_process *process, const char *folder) {
   free(status);
 }
 
-/* Of each thread, because the maps of a main thread that has left by pthread_exit are empty. */
-static void see_library(struct hp_process *process, const char *folder) {
-  if (process->has_library) return;
-  char *path = hp_format("%s/maps", folder);
+/* The first thread that lives shows what all share: of a main thread that has left by pthread_exit the environment, the maps and the
+ * folders cannot be seen. */
+static void see_living(struct hp_process *process, const char *folder) {
+  if (process->living != NULL) return;
+  char *path = hp_format("%s/status", folder);
+  size_t length;
+  char *status = read_proc(path, &length);
+  free(path);
+  const char *state = status != NULL ? status_field(status, "State") : NULL;
+  if (state != NULL && *state != 'Z') process->living = hp_strdup(folder);
+  free(status);
+}
+
+static void see_library(struct hp_process *process) {
+  char *path = hp_format("%s/maps", process->living);
   size_t length;
   char *maps = read_proc(path, &length);
   free(path);
@@ -128,7 +139,7 @@ static void see_environment(struct hp_process *process) {
   } wanted[] = {{"HEAPPROF_SIGNAL=", offsetof(struct hp_process, signal_text)},
                 {"HEAPPROF_OUT=", offsetof(struct hp_process, out_text)},
                 {"PWD=", offsetof(struct hp_process, start_directory)}};
-  char *path = hp_format("/proc/%" PRId64 "/environ", process->pid);
+  char *path = hp_format("%s/environ", process->living);
   size_t length = 0;
   char *text = read_proc(path, &length);
   free(path);
@@ -144,9 +155,8 @@ static void see_environment(struct hp_process *process) {
 }
 
 /* "" when the process sees the same files as we do, else its root through /proc. */
-static char *see_root(int64_t pid) {
-  char *paths[3] = {hp_format("/proc/%" PRId64 "/root", pid), hp_format("/proc/%" PRId64 "/ns/mnt", pid),
-                    hp_strdup("/proc/self/ns/mnt")};
+static char *see_root(const char *living) {
+  char *paths[3] = {hp_format("%s/root", living), hp_format("%s/ns/mnt", living), hp_strdup("/proc/self/ns/mnt")};
   char *links[3];
   for (int i = 0; i < 3; i++) links[i] = read_link(paths[i]);
   bool same = links[0] != NULL && strcmp(links[0], "/") == 0 &&
@@ -177,6 +187,7 @@ static int look_at_status(int64_t pid, struct hp_process *out, struct hp_error *
   out->pid = pid;
   out->inner_pid = inner_pid(status, pid);
   out->state = state != NULL ? *state : '?';
+  out->threads = status_number(status, "Threads");
   out->caught = status_mask(status, "SigCgt");
   free(status);
   return 0;
@@ -187,16 +198,19 @@ int hp_process_look(int64_t pid, struct hp_process *out, struct hp_error *error)
   if (look_at_status(pid, out, error) != 0) return -1;
   out->blocked = UINT64_MAX;
   each_thread(out, see_blocked);
-  each_thread(out, see_library);
+  if (out->state == 'Z') each_thread(out, see_living);
+  if (out->living == NULL) out->living = hp_format("/proc/%" PRId64, out->pid);
+  see_library(out);
   see_environment(out);
-  char *path = hp_format("/proc/%" PRId64 "/cwd", out->pid);
+  char *path = hp_format("%s/cwd", out->living);
   out->directory = read_link(path);
   free(path);
-  out->root = see_root(out->pid);
+  out->root = see_root(out->living);
   return 0;
 }
 
 void hp_process_free(struct hp_process *process) {
+  free(process->living);
   free(process->signal_text);
   free(process->out_text);
   free(process->start_directory);
@@ -207,4 +221,9 @@ void hp_process_free(struct hp_process *process) {
 char hp_process_state(int64_t pid) {
   struct hp_process process = {0};
   return look_at_status(pid, &process, NULL) == 0 ? process.state : 0;
+}
+
+bool hp_process_has_ended(int64_t pid) {
+  struct hp_process process = {0};
+  return look_at_status(pid, &process, NULL) != 0 || (process.state == 'Z' && process.threads <= 1);
 }

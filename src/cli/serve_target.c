@@ -79,8 +79,7 @@ int hp_serve_target_start(struct hp_serve_target *target, char **command, const 
 
 bool hp_serve_target_runs(struct hp_serve_target *target, int *out_status) {
   if (target->is_child) return waitpid((pid_t)target->pid, out_status, WNOHANG) == 0;
-  char state = hp_process_state(target->pid);
-  return state != 0 && state != 'Z';
+  return !hp_process_has_ended(target->pid);
 }
 
 /* Of the files of one dump the one that says most: with memory in use, else any. */

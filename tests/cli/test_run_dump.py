@@ -39,6 +39,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "chdir") == 0 && chdir("/") != 0) return 1;
     if (strcmp(argv[i], "own") == 0) signal(SIGUSR2, SIG_DFL);
     if (strcmp(argv[i], "thread") == 0) { pthread_t t; pthread_create(&t, NULL, idle, NULL); }
+    if (strcmp(argv[i], "leave") == 0) { puts("ready"); fflush(stdout); pthread_exit(NULL); }
     if (strcmp(argv[i], "fork") == 0) { pid_t p = fork(); if (p == 0) { work(); exit(0); } waitpid(p, NULL, 0); }
     if (strcmp(argv[i], "ready") == 0) { puts("ready"); fflush(stdout); }
     if (strcmp(argv[i], "wait") == 0) for (;;) { work(); usleep(20000); }
@@ -409,16 +410,29 @@ def test_dump_of_a_process_that_blocks_the_signal():
 
 
 def test_dump_of_a_process_that_dies_meanwhile():
-    process = start(fresh("dies"))
-    process.send_signal(signal.SIGSTOP)
-    wait_for_state(process.pid, "T")
-    dump = subprocess.Popen([HEAPPROF, "dump", "-t", "3600", str(process.pid)], stderr=subprocess.PIPE, text=True)
-    wait_for_pending(process.pid, signal.SIGUSR2)
-    process.kill()
-    process.wait()
-    _, errors = dump.communicate(timeout=900)
-    process.stdout.close()
-    expect(dump.returncode == 1 and "ended before" in errors, errors)
+    for is_reaped in (True, False):
+        process = start(fresh("dies"))
+        process.send_signal(signal.SIGSTOP)
+        wait_for_state(process.pid, "T")
+        dump = subprocess.Popen([HEAPPROF, "dump", "-t", "3600", str(process.pid)], stderr=subprocess.PIPE, text=True)
+        wait_for_pending(process.pid, signal.SIGUSR2)
+        process.kill()
+        if is_reaped:
+            process.wait()
+        _, errors = dump.communicate(timeout=900)
+        process.wait()
+        process.stdout.close()
+        expect(dump.returncode == 1 and "ended before" in errors, errors)
+
+
+def test_dump_of_a_process_whose_main_thread_has_left():
+    process = start(fresh("left"), "thread", "leave", HEAPPROF_EXIT_DUMP="0")
+    try:
+        wait_for_state(process.pid, "Z")
+        result = heapprof("dump", str(process.pid))
+        expect(result.returncode == 0 and os.path.exists(result.stdout.strip()), result.stdout + result.stderr)
+    finally:
+        stop(process)
 
 
 def test_dump_of_another_users_process():

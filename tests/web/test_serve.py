@@ -280,6 +280,30 @@ class LifeTest(unittest.TestCase):
                 process.kill()
                 process.wait()
 
+    def test_a_process_whose_main_thread_has_left_is_served(self):
+        leave = "import ctypes, platform, threading\nthreading.Thread(target=work).start()\n" \
+                "ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[platform.machine()], 0)\n"
+        work = "import time\ndef work():\n    kept = []\n    while True:\n        kept.append(bytearray(1000))\n        time.sleep(0.001)\n"
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "LD_PRELOAD": LIBRARY, "HEAPPROF_OUT": folder + "/", "HEAPPROF_SAMPLE_RATE": "4k", "HEAPPROF_PERIOD": "0"}
+            process = subprocess.Popen([sys.executable, "-c", work + leave], env=environment)
+            try:
+                while "State:\tZ" not in pathlib.Path(f"/proc/{process.pid}/status").read_text():
+                    time.sleep(0.05)
+                server = Server(str(process.pid))
+                try:
+                    for _ in range(3):
+                        server.profile("/debug/pprof/heap")
+                        time.sleep(0.5)  # each second the server looks whether the process is there
+                    self.assertIsNone(server.process.poll())
+                    process.kill()
+                    self.assertEqual(0, server.process.wait(timeout=600))
+                finally:
+                    server.close()
+            finally:
+                process.kill()
+                process.wait()
+
     def test_dumps_of_others_stay(self):
         """Periodic files come within the moment in which those of the request do."""
         with tempfile.TemporaryDirectory() as folder:
