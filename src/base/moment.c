@@ -2,15 +2,13 @@
  * moment.c - see moment.h. */
 #include "moment.h"
 
-#include <time.h>
-
 #define JUMP_NANOS ((int64_t)1000000000) /* a leap second is none */
 #define APART_NANOS ((int64_t)10000000)  /* a thread that lost its CPU between two readings tells nothing of the clocks */
 enum { TRIES = 3 };
 
 static struct hp_clock_offset offset;
 
-static int64_t read_clock(clockid_t clock) {
+int64_t hp_clock_nanos(clockid_t clock) {
   struct timespec now = {0};
   clock_gettime(clock, &now);
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
@@ -28,12 +26,12 @@ int64_t hp_moment_even(struct hp_clock_offset *o, int64_t wall_nanos, int64_t el
 }
 
 struct hp_moment hp_moment_now(void) {
-  int64_t wall, before, elapsed = read_clock(CLOCK_BOOTTIME);
+  int64_t wall, before, elapsed = hp_clock_nanos(CLOCK_BOOTTIME);
   int tries = 0;
   do {
     before = elapsed;
-    wall = read_clock(CLOCK_REALTIME);
-    elapsed = read_clock(CLOCK_BOOTTIME);
+    wall = hp_clock_nanos(CLOCK_REALTIME);
+    elapsed = hp_clock_nanos(CLOCK_BOOTTIME);
   } while (elapsed - before > APART_NANOS && ++tries < TRIES);
   return (struct hp_moment){.wall_nanos = wall, .even_nanos = hp_moment_even(&offset, wall, elapsed)};
 }

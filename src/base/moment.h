@@ -8,12 +8,17 @@
 #ifndef HP_MOMENT_H
 #define HP_MOMENT_H
 
+#include <time.h>
+
 #include "compiler.h"
 
 struct hp_moment {
   int64_t wall_nanos; /* CLOCK_REALTIME */
   int64_t even_nanos; /* only differences mean anything */
 };
+
+/* A clock in nanoseconds; of those used here the vdso's, no system call. */
+int64_t hp_clock_nanos(clockid_t clock);
 
 /* Now. Three readings of the vdso: no system call. */
 struct hp_moment hp_moment_now(void);

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 
 #include "sys.h"
 
@@ -99,10 +98,5 @@ void hp_process_look(void) {
   hp_process.start = hp_process.alloc_start = hp_moment_now();
 }
 
-static int64_t read_clock(clockid_t clock) {
-  struct timespec now;
-  clock_gettime(clock, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-int64_t hp_process_coarse_nanos(void) { return read_clock(CLOCK_MONOTONIC_COARSE); }
-int64_t hp_process_exact_nanos(void) { return read_clock(CLOCK_MONOTONIC); }
+int64_t hp_process_coarse_nanos(void) { return hp_clock_nanos(CLOCK_MONOTONIC_COARSE); }
+int64_t hp_process_exact_nanos(void) { return hp_clock_nanos(CLOCK_MONOTONIC); }
