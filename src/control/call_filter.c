@@ -21,7 +21,7 @@ enum { ARCHITECTURE = (int)AUDIT_ARCH_X86_64 };
 enum { ARCHITECTURE = (int)AUDIT_ARCH_AARCH64 };
 #endif
 
-/* What a dump, its log line and the checks between dumps call, but for what every program calls (write, mmap, futex ...). */
+/* What a dump, its log line and the checks between dumps call, but for write, which every program calls. */
 static const int calls[] = {SYS_rt_sigaction, SYS_rt_sigpending, SYS_rt_sigprocmask, SYS_openat,   SYS_fstat,
                             SYS_newfstatat,   SYS_close,         SYS_read,           SYS_pread64,  SYS_linkat,
                             SYS_renameat2,    SYS_unlinkat,      SYS_readlinkat,     SYS_fcntl,    SYS_flock,
@@ -98,19 +98,10 @@ static uint32_t answer(const struct sock_fprog *filter, const struct seccomp_dat
   return SECCOMP_RET_ALLOW;
 }
 
-static bool is_readable(const void *start, size_t bytes) {
-  enum { PAGE = 4096, WORD = 8 };
-  uintptr_t at = (uintptr_t)start & ~(uintptr_t)(WORD - 1), end = (uintptr_t)start + bytes;
-  if (end < at) return false;
-  for (; at < end; at = (at & ~(uintptr_t)(PAGE - 1)) + PAGE)
-    if (!hp_stack_probe(at)) return false;
-  return true;
-}
-
 /* The kernel refuses a pointer that leads nowhere, with an error that the program may wait for. */
 static bool is_filter(const struct sock_fprog *filter) {
-  return is_readable(filter, sizeof *filter) && filter->len <= BPF_MAXINSNS &&
-         is_readable(filter->filter, filter->len * sizeof filter->filter[0]);
+  return hp_stack_probe_range((uintptr_t)filter, sizeof *filter) && filter->len <= BPF_MAXINSNS &&
+         hp_stack_probe_range((uintptr_t)filter->filter, filter->len * sizeof filter->filter[0]);
 }
 
 bool hp_call_filter_kills(const struct sock_fprog *filter) {

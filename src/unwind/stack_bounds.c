@@ -40,6 +40,15 @@ bool hp_stack_probe(uintptr_t address) {
 
 static uintptr_t page_of(uintptr_t address) { return address & ~(uintptr_t)(HP_STACK_PAGE - 1); }
 
+bool hp_stack_probe_range(uintptr_t start, size_t bytes) {
+  uintptr_t at = start & ~(sizeof(uintptr_t) - 1), end = start + bytes;
+  if (end < at) return false;
+  for (; at < end; at = page_of(at) + HP_STACK_PAGE) {
+    if (!hp_stack_probe(at)) return false;
+  }
+  return true;
+}
+
 bool hp_stack_cover(struct hp_stack_range *range, uintptr_t address) {
   if (address % sizeof(uintptr_t) != 0) return false;
   if (hp_stack_covers(range, address)) return true;

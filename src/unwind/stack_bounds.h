@@ -33,6 +33,8 @@ extern __thread struct hp_stack_own hp_stack_own_tls HP_TLS;
 
 /* Can the 8 bytes at this aligned address be read? False also when the system call cannot tell. One system call. */
 bool hp_stack_probe(uintptr_t address);
+/* Can all of these bytes? One system call a page. */
+bool hp_stack_probe_range(uintptr_t start, size_t bytes);
 
 /* The range of a walk that begins at the live stack pointer sp: from sp on, or empty and to be grown by hp_stack_cover. */
 void hp_stack_enter_slow(uintptr_t sp, struct hp_stack_range *out);
