@@ -82,44 +82,38 @@ static int64_t inner_pid(const char *status, int64_t pid) {
   return pid;
 }
 
-typedef void thread_fn(struct hp_process *process, const char *folder);
-
-/* Calls back with /proc/PID/task/TID of every thread. */
-static void each_thread(struct hp_process *process, thread_fn *visit) {
-  char *tasks = hp_format("/proc/%" PRId64 "/task", process->pid);
-  DIR *directory = opendir(tasks);
-  for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
-    if (entry->d_name[0] == '.') continue;
-    char *folder = hp_format("%s/%s", tasks, entry->d_name);
-    visit(process, folder);
-    free(folder);
-  }
-  if (directory != NULL) closedir(directory);
-  free(tasks);
-}
-
-static void see_blocked(struct hp_process *process, const char *folder) {
-  char *path = hp_format("%s/status", folder);
-  size_t length;
-  char *status = read_proc(path, &length);
-  free(path);
-  if (status == NULL) return;
-  const char *state = status_field(status, "State");
-  if (state != NULL && *state != 'Z') process->blocked &= status_mask(status, "SigBlk");
-  free(status);
-}
-
-/* The first thread that lives shows what all share: of a main thread that has left by pthread_exit the environment, the maps and the
- * folders cannot be seen. */
-static void see_living(struct hp_process *process, const char *folder) {
-  if (process->living != NULL) return;
+/* One thread of it, by its folder in /proc. The first that lives shows what all share: of a main thread that has left by pthread_exit the
+ * environment, the maps and the folders cannot be seen. */
+static void see_thread(struct hp_process *process, const char *folder) {
   char *path = hp_format("%s/status", folder);
   size_t length;
   char *status = read_proc(path, &length);
   free(path);
   const char *state = status != NULL ? status_field(status, "State") : NULL;
-  if (state != NULL && *state != 'Z') process->living = hp_strdup(folder);
+  if (state != NULL && *state != 'Z') {
+    process->blocked &= status_mask(status, "SigBlk");
+    if (process->living == NULL) process->living = hp_strdup(folder);
+  }
   free(status);
+}
+
+static void see_threads(struct hp_process *process) {
+  char *own = hp_format("/proc/%" PRId64, process->pid), *tasks = hp_format("%s/task", own);
+  if (process->state != 'Z') process->living = hp_strdup(own);
+  process->blocked = UINT64_MAX;
+  DIR *directory = opendir(tasks);
+  for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+    if (entry->d_name[0] == '.') continue;
+    char *folder = hp_format("%s/%s", tasks, entry->d_name);
+    see_thread(process, folder);
+    free(folder);
+  }
+  if (directory != NULL) closedir(directory);
+  free(tasks);
+  if (process->living == NULL)
+    process->living = own;
+  else
+    free(own);
 }
 
 static void see_library(struct hp_process *process) {
@@ -196,10 +190,7 @@ static int look_at_status(int64_t pid, struct hp_process *out, struct hp_error *
 int hp_process_look(int64_t pid, struct hp_process *out, struct hp_error *error) {
   memset(out, 0, sizeof *out);
   if (look_at_status(pid, out, error) != 0) return -1;
-  out->blocked = UINT64_MAX;
-  each_thread(out, see_blocked);
-  if (out->state == 'Z') each_thread(out, see_living);
-  if (out->living == NULL) out->living = hp_format("/proc/%" PRId64, out->pid);
+  see_threads(out);
   see_library(out);
   see_environment(out);
   char *path = hp_format("%s/cwd", out->living);
