@@ -129,6 +129,11 @@ static void apply_settings(void) {
   if (c->peak) hp_peak_tracker_enable();
 }
 
+static void stay_out(const char *why) {
+  hp_process.is_inert = true;
+  hp_log(HP_LOG_WARN, "%s %s; it is not profiled", hp_process_executable_name(), why);
+}
+
 static void start(void) {
   hp_config_read(&hp_process.config, environ, complain);
   hp_process_look();
@@ -138,20 +143,15 @@ static void start(void) {
   }
   set_up_log();
   if (!hp_libc_is_glibc()) {
-    hp_process.is_inert = true;
-    hp_log(HP_LOG_WARN, "%s runs with another C library than glibc; it is not profiled", hp_process_executable_name());
+    stay_out("runs with another C library than glibc");
     return;
   }
   if (&__tsan_init != NULL) {
-    hp_process.is_inert = true;
-    hp_log(HP_LOG_WARN, "%s runs under ThreadSanitizer, which would take our locks for races; it is not profiled",
-           hp_process_executable_name());
+    stay_out("runs under ThreadSanitizer, which would take our locks for races");
     return;
   }
   if (!is_interposed()) {
-    hp_process.is_inert = true;
-    hp_log(HP_LOG_WARN, "%s has an allocator of its own that cannot be intercepted; it is not profiled",
-           hp_process_executable_name());
+    stay_out("has an allocator of its own that cannot be intercepted");
     return;
   }
   check_settings();
