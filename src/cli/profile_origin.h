@@ -4,8 +4,8 @@
  * A process is known by its start (the time of the profile less its duration, exact to the nanosecond in files of this library)
  * and its program (build id, or file name), and by the process id in names like the default template's: a child of fork has its parent's
  * start, since it has its parent's blocks. Not known: files of other makers, sums (their duration is no span), files without
- * a duration. A reset of the allocated columns (heapprof_reset) and a clock that is set move the
- * start, so what follows reads as another process.
+ * a duration. A reset of the allocated columns (heapprof_reset) and a clock that is set move the start, so what
+ * follows reads as another process.
  * Ownership   hp_origins_free frees all; the paths are the caller's.
  */
 #ifndef HP_PROFILE_ORIGIN_H
