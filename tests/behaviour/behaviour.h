@@ -49,7 +49,7 @@ static inline long scaled(long everyday, long full) {
 }
 
 static inline struct heapprof_stats stats_now(void) {
-  struct heapprof_stats s = {.struct_size = sizeof s};
+  struct heapprof_stats s = {0};
   int result = heapprof_stats(&s);
   CHECK(result == 0, "heapprof_stats: %d (run under the testing build)", result);
   return s;

@@ -17,7 +17,7 @@ struct level {
 };
 
 static struct level level_now(void) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats = {0};
   struct bench_memory memory = bench_memory_now();
   if (heapprof_stats(&stats) != 0) stats = (struct heapprof_stats){0};
   return (struct level){stats.metadata_bytes, memory.private_bytes, memory.rss_bytes, stats.live_samples, stats.stacks};

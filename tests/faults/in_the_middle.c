@@ -24,7 +24,7 @@ static int child_status;
 static bool is_child;
 
 static uint64_t dumps(void) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats = {0};
   return heapprof_stats(&stats) == 0 ? stats.dumps : UINT64_MAX;
 }
 
@@ -61,7 +61,7 @@ static __attribute__((noinline)) int use_up_stack(int depth) {
 }
 
 static __attribute__((noinline)) uint64_t sampled_by_use(void) {
-  struct heapprof_stats before = {.struct_size = sizeof before}, after = before;
+  struct heapprof_stats before = {0}, after = {0};
   if (heapprof_stats(&before) != 0) return 0;
   use_heap();
   return heapprof_stats(&after) == 0 ? after.samples - before.samples : 0;
@@ -94,11 +94,11 @@ static int jump_out_of_samples(void) {
 }
 
 static uint64_t missed_frees(void) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats = {0};
   return heapprof_stats(&stats) == 0 ? stats.missed_frees : UINT64_MAX;
 }
 static uint64_t live_objects(void) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats = {0};
   return heapprof_stats(&stats) == 0 ? stats.inuse_objects_estimate : UINT64_MAX;
 }
 

@@ -24,7 +24,6 @@ void operator delete(void *ptr, std::size_t) noexcept { operator delete(ptr); }
 extern "C" int pool_is_counted();
 extern "C" int pool_is_counted() {
   struct heapprof_stats before = {}, after = {};
-  before.struct_size = after.struct_size = sizeof before;
   if (heapprof_stats(&before) != 0) return 1;
   for (int i = 0; i < 100; i++) {
     char *volatile block = new (std::nothrow) char[1000];

@@ -46,7 +46,7 @@ static void *work(void *unused) {
 }
 
 static struct heapprof_stats now(void) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats = {0};
   if (heapprof_stats(&stats) != 0) _exit(20);
   return stats;
 }

@@ -68,7 +68,7 @@ static int look_at_log(const char *work, const char *self) {
 }
 
 static void *wait_for_failure(void *unused) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats = {0};
   while (heapprof_stats(&stats) == 0 && stats.dumps_failed == 0) usleep(1000);
   usleep(20000); /* it is said a little later */
   return unused;

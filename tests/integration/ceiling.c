@@ -39,7 +39,6 @@ static void report(const char *step) {
   struct heapprof_stats stats;
   char line[256];
   memset(&stats, 0, sizeof stats);
-  stats.struct_size = sizeof stats;
   heapprof_stats(&stats);
   int n = snprintf(line, sizeof line, "%s %ld %ld %llu %llu %llu\n", step, resident(),
                    read_number("/proc/self/status", "\nVmHWM:"), (unsigned long long)stats.metadata_bytes,

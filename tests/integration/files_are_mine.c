@@ -60,7 +60,7 @@ static double seconds(void) {
 }
 
 static bool has_dumped(void) {
-  struct heapprof_stats stats = {.struct_size = sizeof stats};
+  struct heapprof_stats stats = {0};
   return heapprof_stats(&stats) == 0 && stats.dumps >= DUMPS;
 }
 

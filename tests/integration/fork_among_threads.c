@@ -40,7 +40,6 @@ static void *allocate_by_many_names(void *number) {
 static unsigned long long truncated(void) {
   struct heapprof_stats stats;
   memset(&stats, 0, sizeof stats);
-  stats.struct_size = sizeof stats;
   return heapprof_stats(&stats) == 0 ? stats.stacks_truncated : 0;
 }
 

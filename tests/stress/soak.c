@@ -106,7 +106,7 @@ static int use_plugin(const char *path) {
 }
 
 static struct heapprof_stats stats_now(void) {
-  struct heapprof_stats s = {.struct_size = sizeof s};
+  struct heapprof_stats s = {0};
   if (heapprof_stats(&s) != 0) {
     fprintf(stdout, "not under heapprof\n");
     exit(2);
