@@ -7,17 +7,14 @@ usage: test_hints.py HEAPPROF LIBHEAPPROF.SO WORK_DIRECTORY
 
 Each test_* function is one claim, on profiles made here.
 """
-import fcntl
 import json
 import os
-import pty
 import shutil
-import struct
 import subprocess
 import sys
-import termios
 
 from claims import expect, fresh_folder, run_all
+from terminal import Terminal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "web"))
@@ -63,22 +60,9 @@ def test_top_says_how_old_the_allocators_figures_are():
 
 def on_terminal(columns, *arguments):
     """What a command prints on a terminal so wide."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    child = subprocess.Popen([HEAPPROF, *arguments], stdout=theirs, stderr=subprocess.DEVNULL, cwd=WORK)
-    os.close(theirs)
-    text = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # EIO: nobody has the other end any more
-            part = b""
-        if not part:
-            break
-        text += part
-    os.close(ours)
-    expect(child.wait() == 0, arguments, child.returncode)
-    return text.decode().replace("\r\n", "\n")
+    text, status = Terminal([HEAPPROF, *arguments], WORK, columns, silent=True).finish()
+    expect(status == 0, arguments, status, text)
+    return text
 
 
 def test_a_terminal_gets_names_that_fit_and_all_else_whole_ones():
@@ -94,8 +78,8 @@ def test_a_terminal_gets_names_that_fit_and_all_else_whole_ones():
             text = on_terminal(columns, *arguments)
             expect(name not in text and "store::Table<" in text and "...>" in text and "::insert(" in text, columns, arguments, text)
             expect(all(len(line) <= (160 if columns == 80 else 120) for line in text.splitlines()), columns, arguments, text)
-        expect(name in on_terminal(80, *arguments, "--wide"), arguments)
-        expect(name in heapprof(*arguments).stdout, arguments)
+        for text in (on_terminal(80, *arguments, "--wide"), heapprof(*arguments).stdout):
+            expect(name in text, arguments, text)
     expect(json.loads(on_terminal(80, "top", "--json", files[0]))["rows"][0]["function"] == name, "json")
 
 

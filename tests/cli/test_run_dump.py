@@ -8,7 +8,6 @@ Each test_* function is one claim. Those that need root (other users, namespaces
 """
 import glob
 import os
-import pty
 import re
 import shutil
 import signal
@@ -17,6 +16,7 @@ import sys
 import time
 
 from claims import Failure, expect, fresh_folder, run_all
+from terminal import Terminal
 
 HEAPPROF, LIBRARY, WORK = sys.argv[1:4]
 
@@ -182,24 +182,12 @@ def test_run_stops_and_goes_on_with_the_command():
 
 def test_run_on_a_terminal_delivers_an_interrupt_once():
     script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.1; done; sleep 0.5; echo count $n; exit 3"
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(fresh("terminal"))
-        os.execv(HEAPPROF, [HEAPPROF, "run", "--library", LIBRARY, "-q", "--", "sh", "-c", script])
-    text = b""
-    try:
-        while b"ready" not in text:
-            text += os.read(terminal, 1000)
-        time.sleep(0.5)
-        os.write(terminal, b"\x03")
-        while b"count" not in text or not text.endswith(b"\n"):
-            text += os.read(terminal, 1000)
-    except OSError:
-        pass
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    expect(b"count 1" in text, text)
-    expect(os.waitstatus_to_exitcode(status) == 3, status)
+    terminal = Terminal([HEAPPROF, "run", "--library", LIBRARY, "-q", "--", "sh", "-c", script], fresh("terminal"))
+    terminal.read_until(re.compile(b"ready"))
+    terminal.type(b"\x03")
+    text, status = terminal.finish()
+    expect("count 1" in text, text)
+    expect(status == 3, status, text)
 
 
 def wait_for_state(pid, *states):
