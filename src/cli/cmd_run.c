@@ -141,13 +141,14 @@ static void show_top(const char *path) {
   hp_profile_free(profile);
 }
 
-/* Is `file`, which is not older, to be shown rather than `shown`? The last one of process `pid`, or of any if the names do not tell; a
- * file of the peak, which is written after the dump that it is beside, only for want of another. */
+/* Is `file`, which is not older, to be shown rather than `shown`? The last one of process `pid`; of any if the names do not tell, or if
+ * it left none (a script's shell ends by _exit); a file of the peak, which is written after the dump that it is beside, only for want of
+ * another. */
 static bool is_shown_rather(const struct hp_out_file *file, const struct hp_out_file *shown, int64_t pid) {
   if (shown == NULL) return true;
   bool is_ours = file->pid == pid || file->pid < 0, was_ours = shown->pid == pid || shown->pid < 0;
   if (is_ours != was_ours) return is_ours;
-  return is_ours && (!hp_out_is_peak(file->path) || hp_out_is_peak(shown->path));
+  return !hp_out_is_peak(file->path) || hp_out_is_peak(shown->path);
 }
 
 /* What is new since `before`, oldest first, and the top of the last. */

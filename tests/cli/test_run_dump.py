@@ -121,6 +121,14 @@ def test_run_lists_the_profiles_of_children_and_shows_the_top_of_the_main_proces
     expect("97.7KiB" in result.stderr, result.stderr)
 
 
+def test_run_of_a_wrapper_that_leaves_no_profile_shows_the_last_of_its_children():
+    """As a shell does that ends by _exit: the first it starts is not what anybody wants to see."""
+    script = f"import os, subprocess; subprocess.run(['/bin/true']); subprocess.run(['{PROG}', 'ready']); os._exit(0)"
+    result = run(sys.executable, "-c", script, cwd=fresh("wrapper"))
+    expect(len(re.findall(r"^heapprof: profile ", result.stderr, re.M)) == 2, result.stderr)
+    expect(re.search(r"^ *97\.7KiB .* work$", result.stderr, re.M), result.stderr)
+
+
 def test_run_shows_the_last_moment_and_not_the_peak():
     """The peak's file is written last."""
     folder = fresh("peak")
