@@ -13,6 +13,8 @@
 struct figures {
   uint64_t inuse_bytes, free_bytes, mmap_bytes, system_bytes;
   int64_t read_nanos;
+  struct hp_stack_totals totals;
+  struct hp_live_moments moments;
 };
 
 static const char *allocator_name = "other";
@@ -101,7 +103,10 @@ void hp_allocator_stats_init(void) {
 
 void hp_allocator_figures_refresh(void) {
   struct figures fresh = {0};
-  if (read_figures == NULL || !read_figures(&fresh)) return;
+  if (read_figures == NULL) return;
+  hp_stack_table_totals(&fresh.totals);
+  hp_live_table_moments(&fresh.moments);
+  if (!read_figures(&fresh)) return;
   fresh.read_nanos = hp_process_coarse_nanos();
   uint32_t before = hp_load_relaxed(&sequence);
   if ((before & 1) != 0 ||
@@ -130,4 +135,7 @@ void hp_allocator_figures_get(struct hp_allocator_figures *out) {
   out->system_bytes = f.system_bytes;
   int64_t age = hp_process_coarse_nanos() - f.read_nanos;
   out->age_nanos = age > 0 ? (uint64_t)age : 0;
+  out->number = before;
+  out->totals = f.totals;
+  out->moments = f.moments;
 }

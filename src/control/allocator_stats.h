@@ -7,15 +7,20 @@
 #define HP_ALLOCATOR_STATS_H
 
 #include "compiler.h"
+#include "live_table.h"
+#include "stack_table.h"
 
 struct hp_allocator_figures {
   const char *name; /* glibc, jemalloc, tcmalloc, mimalloc, other */
   bool has_figures;
-  uint64_t inuse_bytes;  /* handed out, with the allocator's rounding and headers */
-  uint64_t free_bytes;   /* kept for reuse: free lists, caches, fragmentation */
-  uint64_t mmap_bytes;   /* of inuse: blocks with a mapping of their own; 0 if it does not say */
-  uint64_t system_bytes; /* what it has from the system, its own tables included: no more of it can be resident */
-  uint64_t age_nanos;    /* since they were read, by the coarse clock */
+  uint64_t inuse_bytes;          /* handed out, with the allocator's rounding and headers */
+  uint64_t free_bytes;           /* kept for reuse: free lists, caches, fragmentation */
+  uint64_t mmap_bytes;           /* of inuse: blocks with a mapping of their own; 0 if it does not say */
+  uint64_t system_bytes;         /* what it has from the system, its own tables included: no more of it can be resident */
+  uint64_t age_nanos;            /* since they were read, by the coarse clock */
+  uint32_t number;               /* of the reading: figures of the same number are the same figures */
+  struct hp_stack_totals totals; /* of the books when it was about to be asked, and their errors */
+  struct hp_live_moments moments;
 };
 
 /* At start-up: which allocator is it? */

@@ -89,22 +89,16 @@ HP_EXPORT int heapprof_reset(void) {
   return result;
 }
 
+static uint64_t whole(double total) { return total < 0x1p63 ? (uint64_t)total : (uint64_t)1 << 63; }
+
 static void fill_estimates(struct heapprof_stats *out) {
-  uint64_t sums[4] = {0};
-  uint32_t count = hp_stack_table_count();
-  for (uint32_t id = 0; id < count; id++) {
-    struct hp_stack_counts c;
-    hp_stack_load(hp_stack_table_get(id), &c);
-    sums[0] += c.alloc_objects;
-    sums[1] += c.alloc_bytes;
-    sums[2] += c.alloc_objects > c.freed_objects ? c.alloc_objects - c.freed_objects : 0;
-    sums[3] += c.alloc_bytes > c.freed_bytes ? c.alloc_bytes - c.freed_bytes : 0;
-  }
-  out->stacks = count - HP_STACK_ID_FIRST;
-  out->alloc_objects_estimate = sums[0] >> HP_OBJECT_FRACTION_BITS;
-  out->alloc_bytes_estimate = sums[1] >> HP_BYTE_FRACTION_BITS;
-  out->inuse_objects_estimate = sums[2] >> HP_OBJECT_FRACTION_BITS;
-  out->inuse_bytes_estimate = sums[3] >> HP_BYTE_FRACTION_BITS;
+  struct hp_stack_totals totals;
+  hp_stack_table_totals(&totals);
+  out->stacks = hp_stack_table_count() - HP_STACK_ID_FIRST;
+  out->alloc_objects_estimate = whole(totals.alloc_objects);
+  out->alloc_bytes_estimate = whole(totals.alloc_bytes);
+  out->inuse_objects_estimate = whole(totals.inuse_objects);
+  out->inuse_bytes_estimate = whole(totals.inuse_bytes);
 }
 
 /* No version of the structure will be as large: nobody has set the size. */

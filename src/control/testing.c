@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #include "budget.h"
 #include "dump.h"
@@ -211,14 +212,8 @@ int64_t heapprof_test_period_check(int64_t now_nanos, bool *out_is_due) {
 
 /* ---- sums ---- */
 void heapprof_test_sums(double out[4]) {
-  for (int i = 0; i < 4; i++) out[i] = 0;
-  uint32_t count = hp_stack_table_count();
-  for (uint32_t id = 0; id < count; id++) {
-    struct hp_stack_counts c;
-    hp_stack_load(hp_stack_table_get(id), &c);
-    double values[4] = {(double)c.alloc_objects, (double)c.alloc_bytes, (double)(c.alloc_objects - c.freed_objects),
-                        (double)(c.alloc_bytes - c.freed_bytes)};
-    for (int i = 0; i < 4; i++)
-      out[i] += values[i] / (i % 2 == 0 ? 1 << HP_OBJECT_FRACTION_BITS : 1 << HP_BYTE_FRACTION_BITS);
-  }
+  struct hp_stack_totals totals;
+  hp_stack_table_totals(&totals);
+  memcpy(out, (const double[]){totals.alloc_objects, totals.alloc_bytes, totals.inuse_objects, totals.inuse_bytes},
+         4 * sizeof *out);
 }

@@ -3,8 +3,11 @@
  *
  *   anonymous resident  =  heap  +  stacks  +  static data  +  the profiler's own  +  unseen
  *
- * The heap is at most what the allocator took from the system, if it was asked just now; and at most what all blocks ever
- * allocated can have touched: their bytes and two pages each. Both hold however fragmented it is. */
+ * The heap is at most what the allocator took from the system, if it was asked just now, and what was allocated since; and at most
+ * what all blocks ever allocated can have touched: their bytes and two pages each. Both hold however fragmented it is.
+ *
+ * The allocator is asked before the books are read, and much may be freed in between: its figures are compared with the most that
+ * can have been in use when it was asked. */
 #include "unseen.h"
 
 #include <elf.h>
@@ -19,7 +22,13 @@
 #include "recorder.h"
 #include "sampler.h"
 
-enum { PAGE_BYTES = 4096, FRESH_NANOS = 100 * 1000 * 1000 };
+enum {
+  PAGE_BYTES = 4096,
+  FRESH_NANOS = 100 * 1000 * 1000,
+  /* A block is handed out before it is in the books, and out of them before it is given back: while somebody is just there with a
+   * huge one the figures lie. Three moments like that in a row do not happen. */
+  MOMENTS = 3
+};
 static const uint64_t RESIDENT_MIN = (uint64_t)192 << 20;
 static const uint64_t ALLOCATOR_MIN = (uint64_t)64 << 20;
 static const uint64_t THREAD_STACK = (uint64_t)8 << 20; /* the usual size; and what an allocator keeps for a thread */
@@ -31,9 +40,11 @@ static uint64_t above(uint64_t value, double bound) { return (double)value > bou
 
 static double at_most(double estimate, double error) { return estimate + ERRORS * error; }
 
+static double touched(double bytes, double objects) { return 2 * bytes + 2.0 * PAGE_BYTES * objects; }
+
 static double ever_touched(const struct hp_unseen_facts *f) {
-  double bytes = at_most(f->alloc_bytes, f->alloc_bytes_error) + MISSED_RATES * (double)f->rate_max_bytes;
-  return 2 * bytes + 2.0 * PAGE_BYTES * at_most(f->alloc_objects, f->alloc_objects_error);
+  return touched(at_most(f->alloc_bytes, f->alloc_bytes_error) + MISSED_RATES * (double)f->rate_max_bytes,
+                 at_most(f->alloc_objects, f->alloc_objects_error));
 }
 
 static bool is_fresh(const struct hp_allocator_figures *a) { return a->has_figures && a->age_nanos <= FRESH_NANOS; }
@@ -47,7 +58,8 @@ static void judge_resident(const struct hp_unseen_facts *f, struct hp_unseen *ou
   if (is_fresh(&f->allocator)) {
     /* What is in use beyond what it handed out was reported by an allocator of the program's: that is seen. */
     double reported = at_most(f->inuse_bytes, f->inuse_bytes_error) - (double)f->allocator.inuse_bytes;
-    double heap = (double)f->allocator.system_bytes * 1.0625 + (reported > 0 ? reported : 0);
+    double heap = (double)f->allocator.system_bytes * 1.0625 + touched(f->grown_bytes, f->grown_objects);
+    if (reported > 0) heap += reported;
     found = above(f->anon_bytes, others + heap);
   }
   if (found < least) return;
@@ -75,6 +87,7 @@ void hp_unseen_judge(const struct hp_unseen_facts *facts, struct hp_unseen *out)
 /* ---- at a dump ---- */
 static struct hp_unseen confirmed;
 static struct { unsigned resident, allocator; } in_a_row; /* dumps */
+static uint32_t last_number;                              /* of the allocator's figures */
 static bool is_said;
 
 /* Writable segments of the program: .data and .bss, of which there may be gigabytes. */
@@ -90,6 +103,27 @@ static uint64_t static_data_bytes(void) {
 }
 
 static double error_of(double variance) { return hp_math_sqrt(variance); }
+
+static double more_of(double a, double b) { return a > b ? a : b; }
+
+/* In use at most, when the allocator answered: what was when it was about to be asked, and all that was allocated since. */
+static void reach_back(struct hp_unseen_facts *f) {
+  const struct hp_stack_totals *then = &f->allocator.totals;
+  const struct hp_live_moments *then_moments = &f->allocator.moments;
+  struct hp_stack_totals now;
+  struct hp_live_moments moments;
+  hp_stack_table_totals(&now);
+  hp_live_table_moments(&moments);
+  f->grown_objects = now.alloc_objects - then->alloc_objects;
+  f->grown_bytes = now.alloc_bytes - then->alloc_bytes;
+  f->inuse_objects = more_of(f->inuse_objects, then->inuse_objects + f->grown_objects);
+  f->inuse_bytes = more_of(f->inuse_bytes, then->inuse_bytes + f->grown_bytes);
+  double objects =
+      moments.alloc_objects_variance - then_moments->alloc_objects_variance + then_moments->inuse_objects_variance;
+  double bytes = moments.alloc_bytes_variance - then_moments->alloc_bytes_variance + then_moments->inuse_bytes_variance;
+  f->inuse_objects_error = more_of(f->inuse_objects_error, error_of(objects));
+  f->inuse_bytes_error = more_of(f->inuse_bytes_error, error_of(bytes));
+}
 
 static struct hp_unseen_facts facts_of(const struct hp_reading *reading, const struct hp_resident *resident) {
   struct hp_live_moments m;
@@ -129,10 +163,10 @@ static void say(const struct hp_unseen *found) {
   }
 }
 
-/* A dump whose figures are old, made in a signal handler, says nothing against. */
-static void count_in_a_row(unsigned *count, uint64_t found, bool is_known) {
+/* A dump whose figures are old, made in a signal handler, says nothing against; one with the figures of the last, nothing for. */
+static void count_in_a_row(unsigned *count, uint64_t found, bool is_known, bool is_news) {
   if (found != 0) {
-    ++*count;
+    *count += is_news ? 1 : 0;
   } else if (is_known) {
     *count = 0;
   }
@@ -146,12 +180,15 @@ void hp_unseen_look(const struct hp_reading *reading, const struct hp_resident *
   hp_unseen_judge(&facts, &found);
   if (found.resident_bytes != 0 || found.allocator_bytes != 0) {
     if (!hp_resident_read_threads(&facts.threads)) return;
+    if (facts.allocator.has_figures) reach_back(&facts);
     hp_unseen_judge(&facts, &found);
   }
-  count_in_a_row(&in_a_row.resident, found.resident_bytes, is_fresh(&facts.allocator));
-  count_in_a_row(&in_a_row.allocator, found.allocator_bytes, is_fresh(&facts.allocator));
-  if (found.is_certain || in_a_row.resident > 1) confirmed.resident_bytes = found.resident_bytes;
-  if (in_a_row.allocator > 1) confirmed.allocator_bytes = found.allocator_bytes;
+  bool is_known = is_fresh(&facts.allocator), is_news = facts.allocator.number != last_number;
+  last_number = facts.allocator.number;
+  count_in_a_row(&in_a_row.resident, found.resident_bytes, is_known, is_news);
+  count_in_a_row(&in_a_row.allocator, found.allocator_bytes, is_known, is_news);
+  if (found.is_certain || in_a_row.resident >= MOMENTS) confirmed.resident_bytes = found.resident_bytes;
+  if (in_a_row.allocator >= MOMENTS) confirmed.allocator_bytes = found.allocator_bytes;
   if (confirmed.resident_bytes != 0 || confirmed.allocator_bytes != 0) say(&confirmed);
 }
 

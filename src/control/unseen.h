@@ -4,8 +4,9 @@
  *
  * Said at once in a comment of the file and once a process in the log, with figures that are lower bounds. A program that
  * is ordinary must never be told so: everything that is uncertain counts as seen (bounds below), and what rests on figures
- * of two moments must be so in two dumps.
- * Callers     the dump, one at a time, on its thread. Async-signal-safe. Cost: arithmetic; /proc/self/status when suspicious. */
+ * of two moments must be so in three dumps.
+ * Callers     the dump, one at a time, on its thread. Async-signal-safe. Cost: arithmetic; when suspicious /proc/self/status and a walk over the
+ *             stacks. */
 #ifndef HP_UNSEEN_H
 #define HP_UNSEEN_H
 
@@ -27,8 +28,10 @@ struct hp_unseen_facts {
   struct hp_resident_threads threads; /* all 0: not asked */
   uint64_t rate_max_bytes;            /* the highest sample rate so far; UINT64_MAX: it was off */
   bool is_inuse_whole;                /* no live record was ever refused */
-  double alloc_objects, alloc_bytes, inuse_objects, inuse_bytes;
+  double alloc_objects, alloc_bytes;
+  double inuse_objects, inuse_bytes; /* at most, at any moment since the allocator was asked */
   double alloc_objects_error, alloc_bytes_error, inuse_objects_error, inuse_bytes_error;
+  double grown_objects, grown_bytes; /* allocated since then */
   struct hp_allocator_figures allocator;
 };
 

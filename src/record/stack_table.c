@@ -233,6 +233,20 @@ void hp_stack_load(const struct hp_stack *stack, struct hp_stack_counts *out) {
   out->alloc_objects = hp_load_relaxed(&stack->alloc_objects);
 }
 
+void hp_stack_table_totals(struct hp_stack_totals *out) {
+  const double object = 1.0 / (1 << HP_OBJECT_FRACTION_BITS), byte = 1.0 / (1 << HP_BYTE_FRACTION_BITS);
+  *out = (struct hp_stack_totals){0};
+  uint32_t count = hp_stack_table_count();
+  for (uint32_t id = 0; id < count; id++) {
+    struct hp_stack_counts c;
+    hp_stack_load(hp_stack_table_get(id), &c);
+    out->alloc_objects += (double)c.alloc_objects * object;
+    out->alloc_bytes += (double)c.alloc_bytes * byte;
+    out->inuse_objects += (double)(c.alloc_objects - c.freed_objects) * object;
+    out->inuse_bytes += (double)(c.alloc_bytes - c.freed_bytes) * byte;
+  }
+}
+
 bool hp_stack_table_saturated(void) { return hp_load_relaxed(&is_saturated); }
 
 void hp_stack_table_test_force_hash(bool constant) { force_hash = constant; }

@@ -72,6 +72,13 @@ struct hp_stack_counts {
 };
 void hp_stack_load(const struct hp_stack *stack, struct hp_stack_counts *out);
 
+/* All entries together, in objects and bytes, in use = allocated and not freed. Summed while others count: for any later moment, in use
+ * there <= in use here + what is allocated there - what is allocated here. Any thread, async-signal-safe. */
+struct hp_stack_totals {
+  double alloc_objects, alloc_bytes, inuse_objects, inuse_bytes;
+};
+void hp_stack_table_totals(struct hp_stack_totals *out);
+
 /* Did a counter reach its end? (Said in the profile.) */
 bool hp_stack_table_saturated(void);
 

@@ -78,19 +78,19 @@ def h1_ancestors(t):
 def h2_unseen(t):
     plugin = os.path.join(t.binaries, "libplugin_a.so")
     size = 300 * 1000 * 1000
-    # the second dump confirms what figures of two moments say; where nothing else was ever allocated the first one is certain
+    # the third dump confirms what figures of two moments say; where nothing else was ever allocated the first one is certain
     for what, key, rate in (("mapped", "resident_bytes", 1), ("mapped", "resident_bytes", "512k"), ("libc", "allocator_bytes", "512k"),
                             ("deepbind", "allocator_bytes", "512k"), ("deepbind", "allocator_bytes", 1)):
         r = t.run(what, plugin, stderr=True, sample_rate=rate, exit_dump=1, period=0)
         equal(r.err.count("\n"), 1, what + ": " + r.err)
         said = re.fullmatch(r"heapprof\[\d+\]: warn: at least (\d+) MiB of h2_unseen's memory came (.*); the profiles do not show it\n", r.err)
         assert said and ("past heapprof" in said.group(2)) == (key == "allocator_bytes"), r.err
-        found = t.profile(r, "two").comment("heapprof.unseen")
+        found = t.profile(r, "three").comment("heapprof.unseen")
         equal(list(found), [key], what)
         slack = {1: 12, "512k": 70}[rate] * 1000 * 1000
         assert size - slack <= int(found[key]) <= size, (what, rate, found)
         assert 0 <= int(said.group(1)) * 2**20 <= size, r.err
-    for what in ("ordinary", "fragmented", "sparse", "grown", "unsampled", "static", "reported", "threads", "stack"):
+    for what in ("ordinary", "fragmented", "sparse", "grown", "unsampled", "static", "reported", "threads", "stack", "swinging"):
         for rate in (1, "512k"):
             if rate == 1 and what == "unsampled":
                 continue  # what was freed meanwhile

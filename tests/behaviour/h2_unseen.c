@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Memory that no profile shows, and memory that only looks like it: FOLDER WHAT [PLUGIN]. Two dumps by call while it is there. */
+ * Memory that no profile shows, and memory that only looks like it: FOLDER WHAT [PLUGIN]. Dumps by call while it is there. */
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -72,16 +72,17 @@ static void *use_stack(void *unused) {
 
 static void recurse_and_dump(const char *folder, size_t left);
 
-static void dump_twice(const char *folder) {
+static void dump_thrice(const char *folder) {
   CHECK_EQUAL(dump_to(folder, "one"), 0);
   CHECK_EQUAL(dump_to(folder, "two"), 0);
+  CHECK_EQUAL(dump_to(folder, "three"), 0);
 }
 
 NOINLINE static void recurse_and_dump(const char *folder, size_t left) {
   char here[64 * 1024];
   touched(here, sizeof here);
   if (left <= sizeof here) {
-    dump_twice(folder);
+    dump_thrice(folder);
   } else {
     recurse_and_dump(folder, left - sizeof here);
   }
@@ -94,9 +95,32 @@ static void in_threads(const char *folder) {
   pthread_barrier_init(&may_return, NULL, THREADS + 1);
   run_threads(threads, THREADS, use_stack);
   pthread_barrier_wait(&all_deep);
-  dump_twice(folder);
+  dump_thrice(folder);
   pthread_barrier_wait(&may_return);
   join_threads(threads, THREADS);
+}
+
+/* Two gigabytes come and go while one dump follows upon another: much of it goes between two looks of a dump. Each block is less than
+ * what is spoken of, so it may be on its way in or out; and above what glibc ever keeps. */
+enum { SWINGING = 64, SWINGING_BYTES = 33 << 20, SWINGING_DUMPS = 500 };
+static bool is_over;
+
+static void *swing(void *unused) {
+  void *some[SWINGING];
+  while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+    for (int i = 0; i < SWINGING; i++) CHECK((some[i] = malloc(SWINGING_BYTES)) != NULL, "no memory");
+    for (int i = 0; i < SWINGING; i++) free(some[i]);
+  }
+  return unused;
+}
+
+static void dump_while_it_swings(const char *folder) {
+  pthread_t thread;
+  past(malloc); /* below 64 MiB resident nothing is looked at */
+  run_threads(&thread, 1, swing);
+  for (int i = 0; i < SWINGING_DUMPS; i++) CHECK_EQUAL(dump_to(folder, "one"), 0);
+  __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+  join_threads(&thread, 1);
 }
 
 static void report(void) {
@@ -107,9 +131,13 @@ static void report(void) {
 int main(int argc, char **argv) {
   CHECK(argc > 2, "FOLDER WHAT [PLUGIN]");
   const char *what = argv[2];
-  heapprof_test_hold_clock(); /* at both dumps the allocator's figures are fresh */
+  heapprof_test_hold_clock(); /* at these dumps the allocator's figures are fresh */
   if (strcmp(what, "threads") == 0) {
     in_threads(argv[1]);
+    return 0;
+  }
+  if (strcmp(what, "swinging") == 0) {
+    dump_while_it_swings(argv[1]);
     return 0;
   }
   if (strcmp(what, "stack") == 0) {
@@ -125,7 +153,7 @@ int main(int argc, char **argv) {
   if (strcmp(what, "grown") == 0) grown();
   if (strcmp(what, "unsampled") == 0) unsampled();
   if (strcmp(what, "reported") == 0) report();
-  dump_twice(argv[1]);
+  dump_thrice(argv[1]);
   heapprof_test_advance_clock(150 * 1000000); /* at the end the allocator's figures are old */
   return 0;
 }

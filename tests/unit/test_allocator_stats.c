@@ -3,10 +3,19 @@
  * another thread was writing them down. The allocator says it is glibc's. */
 #include "allocator_stats.c" /* for the state that a fork leaves */
 
+#include "hot.h"
 #include "unit_test.h"
 
+struct hp_hot hp_hot;
+
 static struct mallinfo2 said;
-static struct mallinfo2 say(void) { return said; }
+static struct hp_stack *freed_meanwhile;
+static struct mallinfo2 say(void) {
+  if (freed_meanwhile != NULL)
+    hp_stack_add_free(freed_meanwhile, 1 << HP_OBJECT_FRACTION_BITS, 1000 << HP_BYTE_FRACTION_BITS);
+  freed_meanwhile = NULL;
+  return said;
+}
 void *hp_next_find(const char *name) { return strcmp(name, "mallinfo2") == 0 ? (void *)say : NULL; }
 
 static struct hp_allocator_figures get(void) {
@@ -33,6 +42,22 @@ static void figures_are_there_after_a_refresh(void **state) {
   assert_int_equal(get().inuse_bytes, 74000);
 }
 
+static void the_books_are_of_before_the_allocator_answered(void **state) {
+  (void)state;
+  const uintptr_t here[] = {0x1001};
+  uint32_t number = get().number;
+  freed_meanwhile = hp_stack_table_intern(here, 1, HP_STACK_WHOLE, 0);
+  hp_stack_add_alloc(freed_meanwhile, 1 << HP_OBJECT_FRACTION_BITS, 1000 << HP_BYTE_FRACTION_BITS);
+  hp_allocator_figures_refresh();
+  assert_true(get().totals.inuse_objects == 1 && get().totals.inuse_bytes == 1000);
+  assert_int_not_equal(get().number, number);
+  number = get().number;
+  assert_int_equal(get().number, number);
+  hp_allocator_figures_refresh();
+  assert_true(get().totals.inuse_objects == 0 && get().totals.inuse_bytes == 0);
+  assert_true(get().totals.alloc_objects == 1 && get().totals.alloc_bytes == 1000);
+}
+
 static void a_child_has_none_until_it_asks_if_its_parent_was_writing(void **state) {
   (void)state;
   hp_allocator_figures_refresh();
@@ -51,6 +76,7 @@ static void a_child_has_none_until_it_asks_if_its_parent_was_writing(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(figures_are_there_after_a_refresh),
+      cmocka_unit_test(the_books_are_of_before_the_allocator_answered),
       cmocka_unit_test(a_child_has_none_until_it_asks_if_its_parent_was_writing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

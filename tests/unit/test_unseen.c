@@ -11,7 +11,7 @@
 #include "hot.h"
 #include "log.h"
 #include "unit_test.h"
-#include "unseen.h"
+#include "unseen.c" /* for what is said once a process */
 
 struct hp_hot hp_hot;
 
@@ -73,6 +73,18 @@ static void an_ordinary_program_is_told_nothing(void **state) {
   f.allocator.system_bytes = MIB(9990);
   expect_nothing(f);
   f.allocator.has_figures = false;
+  expect_nothing(f);
+}
+
+static void what_was_allocated_since_the_allocator_was_asked_is_seen(void **state) {
+  (void)state;
+  struct hp_unseen_facts f = ordinary();
+  f.anon_bytes = f.allocator.system_bytes + MIB(400);
+  assert_int_not_equal(judge(&f).resident_bytes, 0);
+  f.grown_bytes = (double)MIB(400);
+  expect_nothing(f);
+  f.grown_bytes = 1e6; /* in small pieces, each on pages of its own */
+  f.grown_objects = (double)MIB(400) / 8192;
   expect_nothing(f);
 }
 
@@ -177,27 +189,70 @@ static void blocks_of_the_programs_own_allocator_are_seen(void **state) {
 
 /* ---- dumps in a row ---- */
 
+static uint32_t reading_number;
+
 static void look(uint64_t anon_mib, uint64_t system_mib, uint64_t age_nanos) {
   static int64_t none[1][HP_VALUES];
   struct hp_reading reading = {.values = none};
   reading.totals[HP_ALLOC_BYTES] = (int64_t)MIB(5000);
   struct hp_resident resident = {.anon_bytes = MIB(anon_mib)};
-  figures = (struct hp_allocator_figures){
-      .name = "jemalloc", .has_figures = true, .system_bytes = MIB(system_mib), .age_nanos = age_nanos};
+  figures = (struct hp_allocator_figures){.name = "jemalloc",
+                                          .has_figures = true,
+                                          .system_bytes = MIB(system_mib),
+                                          .age_nanos = age_nanos,
+                                          .number = reading_number};
   hp_unseen_look(&reading, &resident);
 }
 
-static void figures_of_two_moments_must_say_so_twice_and_it_is_logged_once(void **state) {
+static void look_anew(uint64_t anon_mib, uint64_t system_mib, uint64_t age_nanos) {
+  reading_number += 2;
+  look(anon_mib, system_mib, age_nanos);
+}
+
+/* glibc says it has `then_mib` in use, as the books said when it was asked; they say `now_mib` now. */
+static void look_when_freed(uint64_t then_mib, uint64_t now_mib) {
+  static int64_t none[1][HP_VALUES];
+  struct hp_reading reading = {.values = none};
+  reading.totals[HP_ALLOC_BYTES] = (int64_t)MIB(5000);
+  reading.totals[HP_INUSE_BYTES] = (int64_t)MIB(now_mib);
+  struct hp_resident resident = {.anon_bytes = MIB(310)};
+  reading_number += 2;
+  figures = (struct hp_allocator_figures){.name = "glibc",
+                                          .has_figures = true,
+                                          .inuse_bytes = MIB(300),
+                                          .system_bytes = MIB(310),
+                                          .number = reading_number,
+                                          .totals = {.inuse_bytes = (double)MIB(then_mib)}};
+  hp_unseen_look(&reading, &resident);
+}
+
+static void what_was_freed_since_the_allocator_was_asked_is_not_held_against_it(void **state) {
   (void)state;
-  look(1000, 100, 0);
+  for (int dump = 0; dump < 3; dump++) {
+    look_when_freed(300, 0);
+    assert_int_equal(hp_unseen_found().allocator_bytes, 0);
+  }
+  for (int dump = 0; dump < 3; dump++) look_when_freed(0, 0);
+  assert_in_range(hp_unseen_found().allocator_bytes, MIB(290), MIB(300));
+  look_when_freed(300, 300);
+  is_said = false;
+  lines = 0;
+}
+
+static void figures_of_two_moments_must_say_so_thrice_and_it_is_logged_once(void **state) {
+  (void)state;
+  look_anew(1000, 100, 0);
   assert_int_equal(hp_unseen_found().resident_bytes, 0);
-  look(1000, 990, 0); /* they had been taken while it grew */
+  look(1000, 100, 0); /* the same figures */
   assert_int_equal(hp_unseen_found().resident_bytes, 0);
-  look(1000, 100, 0);
+  look_anew(1000, 990, 0); /* they had been taken while it grew */
+  assert_int_equal(hp_unseen_found().resident_bytes, 0);
+  look_anew(1000, 100, 0);
+  look_anew(1000, 100, 0);
   assert_int_equal(lines, 0);
   look(1000, 100, 1000000000); /* knows nothing */
   assert_int_equal(hp_unseen_found().resident_bytes, 0);
-  look(1000, 100, 0);
+  look_anew(1000, 100, 0);
   assert_in_range(hp_unseen_found().resident_bytes, MIB(800), MIB(900));
   assert_int_equal(lines, 1);
   assert_non_null(strstr(said, " MiB of "));
@@ -270,6 +325,7 @@ static void the_kernels_figures_are_there_when_the_main_thread_has_left(void **s
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_ordinary_program_is_told_nothing),
+      cmocka_unit_test(what_was_allocated_since_the_allocator_was_asked_is_seen),
       cmocka_unit_test(stacks_static_data_and_the_profiler_are_no_mystery),
       cmocka_unit_test(mapped_memory_is_told_with_its_size),
       cmocka_unit_test(more_than_was_ever_allocated_is_certain),
@@ -278,7 +334,8 @@ int main(void) {
       cmocka_unit_test(blocks_that_came_past_us_are_told),
       cmocka_unit_test(blocks_of_the_programs_own_allocator_are_seen),
       cmocka_unit_test(the_kernels_figures_are_there_when_the_main_thread_has_left),
-      cmocka_unit_test(figures_of_two_moments_must_say_so_twice_and_it_is_logged_once),
+      cmocka_unit_test(what_was_freed_since_the_allocator_was_asked_is_not_held_against_it),
+      cmocka_unit_test(figures_of_two_moments_must_say_so_thrice_and_it_is_logged_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
