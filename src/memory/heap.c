@@ -7,6 +7,7 @@
 #include "fork_mark.h"
 #include "heap_os.h"
 #include "lock.h"
+#include "moment.h"
 #include "stack_switch.h"
 
 void *hpje_malloc(size_t size);
@@ -29,12 +30,33 @@ struct hp_lock hp_heap_start_lock;
 
 bool hp_heap_is_started(void) { return hp_load_relaxed(&is_used); }
 
+/* Where the system has no memory a try costs jemalloc dozens of system calls, and at rate 1 every allocation of the program would pay
+ * for one. After so many refusals in a row there is one try in so much time. */
+enum { PATIENCE = 16, RETRY_NANOS = 16000000 };
+static unsigned refusals_in_a_row; /* atomic, PATIENCE at most */
+static int64_t next_try_nanos;     /* atomic, of CLOCK_MONOTONIC_COARSE */
+
+static HP_COLD void note_refusal(void) {
+  unsigned before = hp_load_relaxed(&refusals_in_a_row);
+  if (before < PATIENCE) hp_store_relaxed(&refusals_in_a_row, before + 1);
+  hp_store_relaxed(&next_try_nanos, hp_clock_nanos(CLOCK_MONOTONIC_COARSE) + RETRY_NANOS);
+}
+
+/* A clock that the program sets back does not put the next try off. */
+static bool is_waiting(void) {
+  if (HP_LIKELY(hp_load_relaxed(&refusals_in_a_row) < PATIENCE)) return false;
+  int64_t wait = hp_load_relaxed(&next_try_nanos) - hp_clock_nanos(CLOCK_MONOTONIC_COARSE);
+  return wait > 0 && wait <= RETRY_NANOS;
+}
+
 /* The budget is asked for `size` and then charged what jemalloc really gave. */
 static void *charge(void *ptr, size_t size) {
   if (ptr == NULL) {
     hp_memory_release(size);
+    note_refusal();
     return NULL;
   }
+  if (HP_UNLIKELY(hp_load_relaxed(&refusals_in_a_row) != 0)) hp_store_relaxed(&refusals_in_a_row, 0);
   hp_memory_add(hpje_malloc_usable_size(ptr) - size);
   return ptr;
 }
@@ -71,9 +93,10 @@ static HP_COLD bool first_use(void) {
 
 /* May jemalloc be asked for `size` bytes, which are then taken from the budget? */
 static bool begin(size_t size) {
-  if (hp_memory_is_full(HP_MEMORY_TABLES) || !hp_memory_reserve(size)) return false;
+  if (is_waiting() || hp_memory_is_full(HP_MEMORY_TABLES) || !hp_memory_reserve(size)) return false;
   if (HP_LIKELY(hp_load_acquire(&is_used)) || first_use()) return true;
   hp_memory_release(size);
+  note_refusal();
   return false;
 }
 

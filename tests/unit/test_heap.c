@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * test_heap.c - the private heap and the one ceiling. */
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "budget.h"
 #include "forbid_memory.h"
 #include "heap.h"
+#include "heap_os.h"
 #include "unit_test.h"
+
+/* What jemalloc asks the system for comes here (--wrap). */
+static bool is_refusing;
+static unsigned refused;
+void *__real_hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset);
+void *__wrap_hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset) {
+  if (!is_refusing) return __real_hp_heap_os_mmap(at, n, prot, flags, fd, offset);
+  refused++;
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
 
 /* First of all: the heap has not begun yet. */
 static void a_start_without_memory_is_refused_and_succeeds_later(void **state) {
@@ -32,6 +46,27 @@ static void without_memory_a_block_is_refused_and_costs_nothing(void **state) {
   assert_null(refused[0]);
   assert_null(refused[1]);
   assert_int_equal(hp_memory_used(), base);
+}
+
+/* Each call is a sample of the program's, which must not pay for the system's refusals one by one. */
+static void a_system_that_goes_on_refusing_is_seldom_asked_and_is_asked_again(void **state) {
+  (void)state;
+  enum { CALLS = 20000 };
+  size_t base = hp_memory_used();
+  is_refusing = true;
+  refused = 0;
+  for (int i = 0; i < CALLS; i++) assert_null(hp_heap_alloc(64 << 20));
+  assert_in_range(refused, 1, CALLS / 2);
+  assert_int_equal(hp_memory_used(), base);
+  is_refusing = false;
+  void *block;
+  while ((block = hp_heap_alloc(64 << 20)) == NULL) { /* at most some milliseconds; else the test's limit ends it */
+  }
+  hp_heap_free(block);
+  for (int i = 0; i < CALLS; i++) { /* all is forgotten */
+    assert_non_null(block = hp_heap_alloc(100));
+    hp_heap_free(block);
+  }
 }
 
 static void what_is_given_back_is_no_longer_used(void **state) {
@@ -89,6 +124,7 @@ static void the_ceiling_holds_and_refusals_leave_nothing_behind(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_start_without_memory_is_refused_and_succeeds_later),
                                      cmocka_unit_test(without_memory_a_block_is_refused_and_costs_nothing),
+                                     cmocka_unit_test(a_system_that_goes_on_refusing_is_seldom_asked_and_is_asked_again),
                                      cmocka_unit_test(what_is_given_back_is_no_longer_used),
                                      cmocka_unit_test(aligned_blocks_are_aligned_and_zero),
                                      cmocka_unit_test(the_ceiling_holds_and_refusals_leave_nothing_behind)};
