@@ -12,11 +12,12 @@
 
 /* What jemalloc asks the system for comes here (--wrap). */
 static bool is_refusing;
-static unsigned refused;
+static unsigned refusals;
 void *__real_hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset);
+void *__wrap_hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset);
 void *__wrap_hp_heap_os_mmap(void *at, size_t n, int prot, int flags, int fd, long offset) {
   if (!is_refusing) return __real_hp_heap_os_mmap(at, n, prot, flags, fd, offset);
-  refused++;
+  refusals++;
   errno = ENOMEM;
   return MAP_FAILED;
 }
@@ -54,9 +55,9 @@ static void a_system_that_goes_on_refusing_is_seldom_asked_and_is_asked_again(vo
   enum { CALLS = 20000 };
   size_t base = hp_memory_used();
   is_refusing = true;
-  refused = 0;
+  refusals = 0;
   for (int i = 0; i < CALLS; i++) assert_null(hp_heap_alloc(64 << 20));
-  assert_in_range(refused, 1, CALLS / 2);
+  assert_in_range(refusals, 1, CALLS / 2);
   assert_int_equal(hp_memory_used(), base);
   is_refusing = false;
   void *block;
