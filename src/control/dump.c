@@ -127,7 +127,9 @@ static int write_kind(const struct job *job, enum hp_profile_kind kind) {
   const char *fault = NULL;
   int result = hp_path_expand(job->path_template, &facts, word_in_path(kind), path, sizeof path);
   if (result != 0) {
-    say_failure(result == -ENOENT ? "the directory the process was started in is gone" : job->path_template, result, NULL);
+    const char *what =
+        result == -ENOENT ? "the directory the process was started in is gone, or its name is too long" : job->path_template;
+    say_failure(what, result, NULL);
     return result;
   }
   result = hp_file_sink_open(&file, path);

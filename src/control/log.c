@@ -113,7 +113,7 @@ const char *hp_log_errno_text(int error) {
     case ENXIO: return "Not a file";
     case EBADF: return "the program closed the file";
     case EAGAIN: return "Resource temporarily unavailable";
-    case ENOMEM: return "Out of memory (HEAPPROF_MAX_MEMORY)";
+    case ENOMEM: return "Out of memory (the system's, or HEAPPROF_MAX_MEMORY)";
     case EACCES: return "Permission denied";
     case EBUSY: return "Device or resource busy";
     case EEXIST: return "File exists";

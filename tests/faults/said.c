@@ -2,11 +2,13 @@
  * said.c - claim: what is wrong with the settings or the place is said, where it was asked for. The program sets the stage and execs
  * itself.
  *   said gone    started in a folder that is gone: each dump says why there is none, and the program goes on
+ *   said deep    the same in a folder whose name is longer than any path may be
  *   said thread  with a thread the library's own says it, which has a table of descriptors for itself
  *   said none    with a limit of no descriptor at all, as sandboxes set it
  *   said log     a log file with placeholders has the complaint about a template and the line of a dump; the error output has nothing */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +30,21 @@ static int run_again(char **argv, const char *stage) {
   return 2;
 }
 
+/* 25 folders of 200 characters. */
+static int go_deep(void) {
+  char name[201] = {0};
+  memset(name, 'd', sizeof name - 1);
+  for (int i = 0; i < 25; i++)
+    if (mkdir(name, 0700) != 0 || chdir(name) != 0) return -1;
+  return 0;
+}
+
 static int set_stage(char **argv, const char *work) {
   static char text[4096];
-  if (strcmp(argv[1], "gone") == 0) {
-    if (chdir(work) != 0 || mkdir("gone", 0700) != 0 || chdir("gone") != 0 || rmdir("../gone") != 0) return 3;
+  bool is_deep = strcmp(argv[1], "deep") == 0;
+  if (is_deep || strcmp(argv[1], "gone") == 0) {
+    if (chdir(work) != 0 || mkdir("gone", 0700) != 0 || chdir("gone") != 0) return 3;
+    if (is_deep ? go_deep() != 0 : rmdir("../gone") != 0) return 3;
     setenv("HEAPPROF_OUT", "relative.pb.gz", 1);
     setenv("HEAPPROF_EXIT_DUMP", "0", 1);
   } else if (strcmp(argv[1], "none") == 0) {
