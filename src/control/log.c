@@ -16,12 +16,14 @@ static enum hp_log_level log_level = HP_LOG_WARN;
 static const char *log_file;
 static struct stat start_stderr;
 static bool had_stderr;
+static bool is_file_lost; /* said once */
 
 void hp_log_init(void) { had_stderr = hp_sys_fstat(2, &start_stderr) == 0; }
 
 void hp_log_configure(enum hp_log_level level, const char *absolute_file) {
   log_level = level;
   log_file = absolute_file;
+  hp_store_relaxed(&is_file_lost, false);
 }
 
 /* Is descriptor 2 (or a duplicate of it) still meant for messages? What it was at the start is; so is a terminal or
@@ -72,37 +74,70 @@ static bool is_ready(int fd) {
   return result == -EINVAL ? is_ready_by_select(fd) : result == 1 && (p.revents & POLLOUT) != 0;
 }
 
-static void emit(const char *line, size_t n) {
-  if (log_file != NULL) {
-    int fd = hp_sys_open(log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0600);
-    if (fd >= 0) {
-      write_line(fd, line, n);
-      hp_sys_close(fd);
-    }
-    return;
-  }
+static void emit_on_stderr(const char *line, size_t n) {
   int fd = hp_private_files_on() ? hp_private_files_borrow(2) : 2;
   if (fd < 0) return;
   if (is_error_stream(fd) && is_ready(fd)) write_line(fd, line, n);
   if (hp_private_files_on()) hp_sys_close(fd);
 }
 
-void hp_log(enum hp_log_level level, const char *format, ...) {
+/* False: *out_error is why. */
+static bool emit_in_file(const char *line, size_t n, int *out_error) {
+  int fd = hp_sys_open(log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    *out_error = -fd;
+    return false;
+  }
+  write_line(fd, line, n);
+  hp_sys_close(fd);
+  return true;
+}
+
+/* The line with its end, in line[0..LINE_BYTES). Returns its length. */
+static size_t compose(char *line, enum hp_log_level level, const char *format, va_list args) {
   static const char *const names[] = {"off", "error", "warn", "info", "debug"};
-  if (level > log_level || log_level == HP_LOG_OFF) return;
-  char line[LINE_BYTES];
   struct hp_text text;
-  hp_text_init(&text, line, sizeof line - 1); /* room for the newline */
+  hp_text_init(&text, line, LINE_BYTES - 1); /* room for the newline */
   hp_text_add(&text, "heapprof[%d]: %s: ", hp_sys_getpid(), names[level]);
-  va_list args;
-  va_start(args, format);
   hp_text_vadd(&text, format, args);
-  va_end(args);
   for (size_t i = 0; i < text.length; i++) { /* a path or a value must not break the line */
     if ((unsigned char)line[i] < ' ' || line[i] == 0x7F) line[i] = '?';
   }
   line[text.length] = '\n';
-  emit(line, text.length + 1);
+  return text.length + 1;
+}
+
+static HP_COLD HP_PRINTF(1, 2) void warn_on_stderr(const char *format, ...) {
+  char line[LINE_BYTES];
+  va_list args;
+  va_start(args, format);
+  size_t n = compose(line, HP_LOG_WARN, format, args);
+  va_end(args);
+  emit_on_stderr(line, n);
+}
+
+static void say_file_is_lost(int error) {
+  if (log_level < HP_LOG_WARN || hp_exchange(&is_file_lost, true)) return;
+  const char *why = hp_log_errno_text(error);
+  warn_on_stderr("HEAPPROF_LOG_FILE: %s: %s; errors and warnings come here", log_file,
+                 why == NULL ? "cannot be opened" : why);
+}
+
+/* What is wrong must be seen somewhere: where the file cannot be opened errors and warnings go to stderr, and nothing else. */
+void hp_log(enum hp_log_level level, const char *format, ...) {
+  if (level > log_level || log_level == HP_LOG_OFF) return;
+  char line[LINE_BYTES];
+  va_list args;
+  va_start(args, format);
+  size_t n = compose(line, level, format, args);
+  va_end(args);
+  int error = 0;
+  if (log_file != NULL) {
+    if (emit_in_file(line, n, &error)) return;
+    say_file_is_lost(error);
+    if (level > HP_LOG_WARN) return;
+  }
+  emit_on_stderr(line, n);
 }
 
 const char *hp_log_errno_text(int error) {

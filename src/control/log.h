@@ -5,6 +5,7 @@
  *             Descriptor 2 is only written to while it is plausibly the program's error stream: what it was at start, a
  *             terminal or /dev/null, or a file opened for appending. A program that closed its stderr and got the number for
  *             a file, a socket or a pipe of its own keeps its data.
+ *             A log file that cannot be opened is said once, on stderr, and its errors and warnings go there.
  * Signals     async-signal-safe. Any thread. errno untouched. */
 #ifndef HP_LOG_H
 #define HP_LOG_H

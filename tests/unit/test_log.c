@@ -95,6 +95,26 @@ static void a_data_file_in_stderrs_place_stays_as_it_is(void **state) {
   unlink(name);
 }
 
+/* A folder that is not there, or that a daemon may no longer write to: else errors would be lost in silence. */
+static void without_its_file_what_is_wrong_goes_to_stderr_and_that_is_said_once(void **state) {
+  (void)state;
+  char want[400];
+  hp_log_configure(HP_LOG_INFO, "/nonexistent/log");
+  hp_log(HP_LOG_INFO, "no news");
+  snprintf(
+      want, sizeof want,
+      "heapprof[%d]: warn: HEAPPROF_LOG_FILE: /nonexistent/log: No such file or directory; errors and warnings come here\n",
+      getpid());
+  assert_string_equal(read_pipe(), want);
+  hp_log(HP_LOG_ERROR, "wrong");
+  hp_log(HP_LOG_INFO, "no news");
+  snprintf(want, sizeof want, "heapprof[%d]: error: wrong\n", getpid());
+  assert_string_equal(read_pipe(), want);
+  hp_log_configure(HP_LOG_OFF, "/nonexistent/log");
+  hp_log(HP_LOG_ERROR, "silent");
+  assert_string_equal(read_pipe(), "");
+}
+
 /* As in a sandbox, or with `ulimit -f`: the signal's default ends the program. */
 static void at_the_limit_of_file_sizes_a_line_is_lost_and_raises_nothing(void **state) {
   (void)state;
@@ -145,6 +165,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_value_cannot_break_the_line, with_pipe, without_pipe),
       cmocka_unit_test_setup_teardown(a_full_pipe_loses_the_line_and_a_closed_one_raises_nothing, with_pipe, without_pipe),
       cmocka_unit_test_setup_teardown(a_data_file_in_stderrs_place_stays_as_it_is, with_pipe, without_pipe),
+      cmocka_unit_test_setup_teardown(without_its_file_what_is_wrong_goes_to_stderr_and_that_is_said_once, with_pipe,
+                                      without_pipe),
       cmocka_unit_test_setup_teardown(at_the_limit_of_file_sizes_a_line_is_lost_and_raises_nothing, with_pipe, without_pipe),
       cmocka_unit_test(errors_have_the_texts_of_the_c_library)};
   return cmocka_run_group_tests(tests, NULL, NULL);
