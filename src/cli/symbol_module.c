@@ -30,7 +30,8 @@ struct unit {
 };
 
 struct symbol {
-  GElf_Addr low, high;
+  GElf_Addr low, high; /* equal: it has no size */
+  GElf_Addr reach;     /* without a size: the end of its section */
   const char *name;
   int rank; /* of several at one address the highest wins */
 };
@@ -414,11 +415,13 @@ static int symbol_rank(const GElf_Sym *symbol) {
   return GELF_ST_BIND(symbol->st_info) == STB_WEAK ? rank + 1 : rank;
 }
 
-/* _end, __GNU_EH_FRAME_HDR and their like have no type either, but are not in code. */
-static bool is_in_code(Elf *elf, GElf_Word section) {
+/* _end, __GNU_EH_FRAME_HDR and their like have no type either, but are not in code. Sets *end to the section's, as linked. */
+static bool is_in_code(Elf *elf, GElf_Word section, GElf_Addr *end) {
   GElf_Shdr header;
   Elf_Scn *found = section < SHN_LORESERVE && elf != NULL ? elf_getscn(elf, section) : NULL;
-  return found != NULL && gelf_getshdr(found, &header) != NULL && (header.sh_flags & SHF_EXECINSTR) != 0;
+  if (found == NULL || gelf_getshdr(found, &header) == NULL || (header.sh_flags & SHF_EXECINSTR) == 0) return false;
+  *end = header.sh_addr + header.sh_size;
+  return true;
 }
 
 static void read_symbols(struct hp_symbol_module *module) {
@@ -435,14 +438,18 @@ static void read_symbols(struct hp_symbol_module *module) {
     if (name == NULL || name[0] == '\0' || section == SHN_UNDEF || address == 0) continue;
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) continue;
     /* Labels in assembler are functions too, mapping symbols and local labels are not. */
-    if (type == STT_NOTYPE && (name[0] == '$' || name[0] == '.' || !is_in_code(elf, section))) continue;
+    GElf_Addr section_end = 0;
+    bool in_code = is_in_code(elf, section, &section_end);
+    if (type == STT_NOTYPE && (name[0] == '$' || name[0] == '.' || !in_code)) continue;
     hp_array_reserve(&module->symbols, &module->symbol_capacity, module->symbol_count + 1, sizeof *module->symbols);
-    module->symbols[module->symbol_count++] = (struct symbol){address, address + symbol.st_size, name, symbol_rank(&symbol)};
+    module->symbols[module->symbol_count++] =
+        (struct symbol){address, address + symbol.st_size, in_code ? section_end + bias : 0, name, symbol_rank(&symbol)};
   }
   if (module->symbol_count != 0) qsort(module->symbols, module->symbol_count, sizeof *module->symbols, compare_symbols);
 }
 
-/* The last symbol at or below the address, if its size says that it reaches so far; one without a size reaches to the next. */
+/* The last symbol at or below the address whose size says that it reaches so far: a label inside a function is not what the code is in.
+ * Where there is none, the last one, if it has no size: it reaches to the next, but not out of its section. */
 static size_t frames_by_symbol(struct hp_symbol_module *module, GElf_Addr address, struct hp_symbol_frame *frames) {
   if (!module->has_symbols) read_symbols(module);
   size_t low = 0, high = module->symbol_count;
@@ -453,15 +460,13 @@ static size_t frames_by_symbol(struct hp_symbol_module *module, GElf_Addr addres
     else
       high = middle;
   }
-  for (unsigned tries = 0; low > 0 && tries < OVERLAPS_MAX; low--, tries++) {
-    const struct symbol *symbol = &module->symbols[low - 1];
-    bool has_size = symbol->high != symbol->low;
-    if (has_size ? address < symbol->high : tries == 0) {
-      frames[0] = (struct hp_symbol_frame){.system_name = symbol->name, .file = ""};
-      return 1;
-    }
-  }
-  return 0;
+  const struct symbol *found = NULL, *last = low > 0 ? &module->symbols[low - 1] : NULL;
+  for (unsigned tries = 0; low > 0 && tries < OVERLAPS_MAX && found == NULL; low--, tries++)
+    if (address < module->symbols[low - 1].high) found = &module->symbols[low - 1];
+  if (found == NULL && last != NULL && last->high == last->low && address < last->reach) found = last;
+  if (found == NULL) return 0;
+  frames[0] = (struct hp_symbol_frame){.system_name = found->name, .file = ""};
+  return 1;
 }
 
 /* The function that holds the code has a linker name in the symbol table even where DWARF leaves it out; it says more. */

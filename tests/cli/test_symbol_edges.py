@@ -36,6 +36,28 @@ label:
  nop
  nop
 """
+LABELS = """.section .init,"ax"
+.globl _init
+.type _init,@function
+_init:
+ nop
+ nop
+.text
+ nop
+ nop
+.globl covering
+.type covering,@function
+covering:
+ nop
+inside:
+ nop
+ nop
+.size covering, .-covering
+.globl sizeless
+sizeless:
+ nop
+ nop
+"""
 
 
 class Checks:
@@ -115,6 +137,20 @@ def odd_lines(checks, heapprof, work):
     checks.equal("odd lines", lines_of(heapprof, work + "/odd.pb.gz"), {"negative": ("odd.c", 0), "label": ("odd.c", 7)})
 
 
+def labels(checks, heapprof, work):
+    """Without debug information: code is in the function that covers it, not in a label there; a name without a size ends with its section."""
+    write(work + "/labels.s", LABELS)
+    binary = work + "/liblabels.so"
+    run("gcc", "-shared", "-nostdlib", "-o", binary, work + "/labels.s")
+    symbols = {fields[2]: int(fields[0], 16) for fields in (line.split() for line in run("nm", binary).splitlines()) if len(fields) == 3}
+    places = {"covering": symbols["inside"] + 1, "_init": symbols["_init"] + 1, "sizeless": symbols["sizeless"] + 1}
+    for name, address in places.items():
+        profile_of(work + "/labels.pb.gz", binary, [address])
+        checks.equal(name, list(lines_of(heapprof, work + "/labels.pb.gz")), [name])
+    profile_of(work + "/labels.pb.gz", binary, [symbols["_init"] + 3])  # the first code of .text, which has no name
+    checks.equal("behind the section", lines_of(heapprof, work + "/labels.pb.gz"), {"0x%x liblabels.so+0x%x" % (0x7f0000000000 + symbols["_init"] + 3, symbols["_init"] + 3): ("", 0)})
+
+
 def generated_code(checks, heapprof, work):
     """Code of a JIT has its names in /tmp/perf-PID.map; PID is in the profile's name, wherever there are other numbers."""
     pid, when = os.getpid(), 1_790_000_000
@@ -144,6 +180,7 @@ def main():
     checks = Checks()
     several_segments(checks, heapprof, library, work)
     odd_lines(checks, heapprof, work)
+    labels(checks, heapprof, work)
     generated_code(checks, heapprof, work)
     print("%d checks, %d bad" % (checks.done, checks.bad))
     return 1 if checks.bad or not checks.done else 0
