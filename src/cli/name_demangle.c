@@ -38,12 +38,14 @@ static bool run_demanglers(const char *name, struct output *output) {
   return strncmp(name, "_Z", 2) == 0 && cplus_demangle_v3_callback(name, options, collect, output);
 }
 
-/* Where the compiler's marks of a clone begin (foo.constprop.0, foo.part.1.cold): the clone is the function, for a reader. */
+/* Where the compiler's marks of a clone begin (foo.constprop.0, foo.part.1.cold): the clone is the function, for a reader. Behind a dot
+ * there is none: Rust writes a path in a type so ("krate..part..Foo"). */
 static size_t length_without_clone(const char *name) {
   static const char *const marks[] = {".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.", ".llvm."};
   size_t length = strlen(name);
   for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
     const char *mark = strstr(name, marks[i]);
+    while (mark != NULL && mark > name && mark[-1] == '.') mark = strstr(mark + 1, marks[i]);
     if (mark != NULL && (size_t)(mark - name) < length) length = (size_t)(mark - name);
   }
   return length;

@@ -108,6 +108,10 @@ static void test_cxx_and_rust_names_are_demangled(void **unused) {
   expect_demangled("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)");
   expect_demangled("_ZN5rusty5inner9in_module17h0123456789abcdefE", "rusty::inner::in_module");
   expect_demangled("_RNvNtCs1234_5rusty5inner9in_module", "rusty::inner::in_module");
+  expect_demangled("_ZN49_$LT$krate..part..Foo$u20$as$u20$krate..Trait$GT$6method17h0123456789abcdefE",
+                   "<krate::part::Foo as krate::Trait>::method");
+  expect_demangled("_ZN42_$LT$krate..cold..Foo$u20$as$u20$k..Tr$GT$6method17h0123456789abcdefE.llvm.1234",
+                   "<krate::cold::Foo as k::Tr>::method");
   expect_demangled("main", NULL);
   expect_demangled("_Z", NULL);
   expect_demangled("_R", NULL);
