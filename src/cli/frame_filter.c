@@ -108,6 +108,20 @@ static bool compile_from_file(regex_t *out, const char *text) {
   return result == 0;
 }
 
+/* What a file's expressions are meant for: the name without its parameters, as pprof tries it. */
+static char *without_parameters(const char *name) {
+  static const char *const names[] = {"(anonymous namespace)", "operator()"};
+  size_t length = 0;
+  while (name[length] != '\0') {
+    size_t step = name[length] != '(';
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+      if (strncmp(name + length, names[i], strlen(names[i])) == 0) step = strlen(names[i]);
+    if (step == 0) break;
+    length += step;
+  }
+  return hp_format("%.*s", (int)length, name);
+}
+
 /* Lines of the location up to and with the outermost one that is to be dropped. */
 static uint32_t dropped_lines(const struct hp_profile *profile, const struct hp_location *location, const bool *dropped) {
   for (uint32_t l = location->line_count; l > 0; l--) {
@@ -142,8 +156,9 @@ void hp_profile_drop_frames(struct hp_profile *profile) {
   bool has_keep = compile_from_file(&keep, hp_profile_text(profile, profile->keep_frames));
   bool *dropped = hp_alloc_zeroed(profile->function_count, sizeof *dropped);
   for (size_t i = 0; i < profile->function_count; i++) {
-    const char *name = hp_profile_text(profile, profile->functions[i].name);
+    char *name = without_parameters(hp_profile_text(profile, profile->functions[i].name));
     dropped[i] = matches(&drop, name) && !(has_keep && matches(&keep, name));
+    free(name);
   }
   uint32_t *cut_lines = hp_alloc_zeroed(profile->location_count, sizeof *cut_lines);
   for (size_t i = 0; i < profile->location_count; i++)

@@ -402,6 +402,28 @@ static void test_drop_frames_cuts_beneath_the_frame_that_matches(void **unused) 
   hp_profile_free(p);
 }
 
+static void test_drop_frames_are_names_without_parameters(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *name;
+    bool is_dropped;
+  } leaves[] = {{"operator new(unsigned long)", true},
+                {"(anonymous namespace)::Pool::get(int)", true},
+                {"Take::operator()(int) const", true},
+                {"operator new[](unsigned long)", false},
+                {"user(operator new)", false}};
+  for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+    struct hp_profile *p = sample_profile(0x400000, 1);
+    p->functions[0].name = hp_profile_intern(p, leaves[i].name);
+    p->drop_frames = hp_profile_intern(p, "operator new|\\(anonymous namespace\\)::Pool::get|Take::operator\\(\\)");
+    hp_profile_drop_frames(p);
+    struct hp_report report = report_of(p, (struct hp_report_options){0});
+    check_row(&report, leaves[i].name, leaves[i].is_dropped ? 0 : 100, leaves[i].is_dropped ? 0 : 100);
+    hp_report_free(&report);
+    hp_profile_free(p);
+  }
+}
+
 static void expect_error(const void *bytes, size_t length, const char *part) {
   struct hp_profile *profile;
   struct hp_error error;
@@ -647,6 +669,7 @@ int main(void) {
       cmocka_unit_test(test_merge_refuses_a_profile_without_the_types),
       cmocka_unit_test(test_values_at_the_ends_of_the_range_saturate),
       cmocka_unit_test(test_drop_frames_cuts_beneath_the_frame_that_matches),
+      cmocka_unit_test(test_drop_frames_are_names_without_parameters),
       cmocka_unit_test(test_damaged_files_say_what_is_wrong),
       cmocka_unit_test(test_a_file_cut_anywhere_is_an_error_or_a_profile_never_a_crash),
       cmocka_unit_test(test_several_gzip_members_are_one_profile),
