@@ -91,9 +91,11 @@ static HP_COLD bool first_use(void) {
   return is_done;
 }
 
-/* May jemalloc be asked for `size` bytes, which are then taken from the budget? */
+/* May jemalloc be asked for `size` bytes, which are then taken from the budget? Not between the fork handlers: this thread holds its
+ * mutexes itself then. */
 static bool begin(size_t size) {
-  if (is_waiting() || hp_memory_is_full(HP_MEMORY_TABLES) || !hp_memory_reserve(size)) return false;
+  if (hp_thread.holds_all_locks != 0 || is_waiting() || hp_memory_is_full(HP_MEMORY_TABLES) || !hp_memory_reserve(size))
+    return false;
   if (HP_LIKELY(hp_load_acquire(&is_used)) || first_use()) return true;
   hp_memory_release(size);
   note_refusal();
@@ -129,11 +131,12 @@ void hp_heap_lock_all(void) {
   hp_lock_acquire(&hp_heap_start_lock);
   if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_prefork();
 }
+/* The lock of the first use goes last: another thread's jemalloc must not be told of the end of a fork whose beginning it never saw. */
 void hp_heap_unlock_all_parent(void) {
-  hp_lock_release(&hp_heap_start_lock);
   if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_postfork_parent();
+  hp_lock_release(&hp_heap_start_lock);
 }
 void hp_heap_unlock_all_child(void) {
-  hp_lock_release(&hp_heap_start_lock);
   if (hp_load_relaxed(&is_used)) hpje_je_jemalloc_postfork_child();
+  hp_lock_release(&hp_heap_start_lock);
 }

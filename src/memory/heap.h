@@ -13,8 +13,8 @@
 
 #include "compiler.h"
 
-/* size bytes aligned to 16, contents undefined; NULL near the ceiling, or when the system has no memory or had none at many calls in a
- * row, the last of them some milliseconds ago. */
+/* size bytes aligned to 16, contents undefined; NULL near the ceiling, in a thread between its fork handlers, or when the system has no
+ * memory or had none at many calls in a row, the last of them some milliseconds ago. */
 void *hp_heap_alloc(size_t size);
 /* The same, zeroed and aligned to a power of two. */
 void *hp_heap_alloc_aligned_zero(size_t alignment, size_t size);
