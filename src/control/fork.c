@@ -27,13 +27,16 @@ enum { FORK_WAIT_NANOS = 20 * 1000 * 1000 };
 
 static bool has_dump_lock; /* guarded by the other locks */
 
-/* A handler that interrupted us with a lock held forks: nothing is taken, and the child has the lock until it returns from
- * the handler, if it does. */
-static __thread bool is_unprepared HP_TLS;
+/* A handler that interrupted us with a lock held, or a fork, forks: nothing is taken, and the child has the lock until it returns from
+ * the handler, if it does. So many of these forks are under way on this thread; they lie inside each other, and inside the one that
+ * took the locks. */
+static __thread uint8_t unprepared HP_TLS;
 
 static void before_fork(void) {
-  is_unprepared = hp_thread_is_inside_lock();
-  if (is_unprepared) return;
+  if (hp_thread.locks_held != 0) {
+    unprepared++;
+    return;
+  }
   hp_section_enter();
   bool got = hp_dump_lock_for(FORK_WAIT_NANOS);
   hp_peak_tracker_lock();
@@ -59,7 +62,10 @@ static bool release_tables(void (*unlock_heap)(void)) {
 }
 
 static void after_fork_parent(void) {
-  if (is_unprepared) return;
+  if (unprepared != 0) {
+    unprepared--;
+    return;
+  }
   bool got = release_tables(hp_heap_unlock_all_parent);
   if (got) hp_dump_unlock();
   hp_section_leave();
@@ -85,9 +91,18 @@ static void start_child(bool was_dumping) {
   }
 }
 
+/* The parent's handler has interrupted us. If that was between the handlers of a fork, all tables are whole. */
+static void start_unprepared_child(void) {
+  unprepared--;
+  start_child(hp_thread.holds_all_locks == 0 || !has_dump_lock);
+  if (hp_thread.holds_all_locks == 0) return;
+  hp_sampled_after_fork();
+  hp_peak_tracker_after_fork();
+}
+
 static void after_fork_child(void) {
-  if (is_unprepared) {
-    start_child(true);
+  if (unprepared != 0) {
+    start_unprepared_child();
     return;
   }
   bool got = release_tables(hp_heap_unlock_all_child);

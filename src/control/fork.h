@@ -9,8 +9,8 @@
  * After       parent: locks are released. Child: the same, then it starts anew: no helper, own pid, own files and numbers,
  *             own random seed, an empty delta, no pending request; its books are a copy, since it really holds that memory.
  *             With HEAPPROF_CHILDREN=0 it goes inert.
- * Handlers    a signal handler that interrupted one of our locks and forks: nothing is taken. The child has the lock until it
- *             returns from the handler.
+ * Handlers    a signal handler that interrupted one of our locks, or a fork, and forks: nothing is taken. The child has the lock
+ *             until it returns from the handler; so do both with what the interrupted fork took.
  * Raw forks   clone and _Fork run no handlers: the child is known by the memory that the kernel zeroed (heap.h) when a request
  *             comes, a sample ends, or it starts a thread, and is told then. One that was made while another thread held a
  *             lock of ours may find it taken.

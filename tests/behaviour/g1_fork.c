@@ -2,7 +2,8 @@
  * G1: a forked child keeps the live records and the alloc columns (it really holds that memory); its delta starts empty, its
  * counters of dumps at 0; it writes files of its own; no lock is left taken, whatever the other threads were doing.
  *   FOLDER storm      forks while four threads allocate and dump, and while a slow dump is under way
- *   FOLDER unwanted   under HEAPPROF_CHILDREN=0 */
+ *   FOLDER unwanted   under HEAPPROF_CHILDREN=0
+ *   FOLDER between    frees nearly all and forks again between our fork handlers, while this thread has all locks */
 #include <fcntl.h>
 
 #include "behaviour.h"
@@ -131,10 +132,62 @@ static int unwanted(const char *folder) {
   return status;
 }
 
+/* ---- between our fork handlers ---- */
+enum { MANY = 100000 };
+static void *many[MANY];
+static const char *between_folder; /* NULL: the handler does nothing */
+
+static void fork_again(int number) {
+  (void)number;
+  pid_t child = fork();
+  if (child == 0) {
+    free(malloc(100));
+    _exit(dump_to(between_folder, "between") == 0 && stats_now().live_samples == LIVE + 1 ? 0 : 6);
+  }
+  if (wait_for(child) != 0) _exit(7);
+}
+
+/* So many go that the tables shrink, for which there is no memory now. */
+static void free_and_fork(void) {
+  if (between_folder == NULL) return;
+  for (int i = 1; i < MANY; i++) {
+    free(many[i]);
+    many[i] = NULL;
+  }
+  static volatile bool is_inside; /* the fork in the handler comes here too; raise() is declared a leaf */
+  if (is_inside) return;
+  is_inside = true;
+  signal(SIGUSR1, fork_again);
+  raise(SIGUSR1);
+  is_inside = false;
+}
+
+/* Registered before ours, it runs when ours has taken everything. */
+static void register_early(void) { pthread_atfork(free_and_fork, NULL, NULL); }
+__attribute__((section(".preinit_array"), used)) static void (*const early)(void) = register_early;
+
+static int between(const char *folder) {
+  for (int i = 0; i < MANY; i++) many[i] = child_site();
+  between_folder = folder;
+  alarm(120); /* a hang is the fault that is looked for */
+  pid_t child = fork();
+  between_folder = NULL;
+  if (child == 0) {
+    free(malloc(100));
+    _exit(stats_now().live_samples == LIVE + 1 ? 0 : 8);
+  }
+  int status = wait_for(child);
+  alarm(0);
+  CHECK_EQUAL(stats_now().live_samples, LIVE + 1);
+  CHECK_EQUAL(dump_to(folder, "after"), 0);
+  return status;
+}
+
 int main(int argc, char **argv) {
   for (int i = 0; i < LIVE; i++) live[i] = parent_site();
   int status = argc > 2 && strcmp(argv[2], "storm") == 0      ? storm(argv[1])
                : argc > 2 && strcmp(argv[2], "unwanted") == 0 ? unwanted(argv[1])
+               : argc > 2 && strcmp(argv[2], "between") == 0  ? between(argv[1])
                                                               : during_slow_dump(argv[1]);
   CHECK_EQUAL(status, 0);
   return 0;

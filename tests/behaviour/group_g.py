@@ -27,6 +27,10 @@ def g1_fork(t):
     assert first.duration_nanos < parent.time_nanos + parent.duration_nanos, first.duration_nanos
     assert first.time_nanos - first.duration_nanos >= parent.time_nanos, "the child's first delta begins before the fork"
     t.run("storm")
+    r = t.run("between", peak=1)
+    for name in ("between", "after"):
+        equal(t.profile(r, name).totals("parent_site"), [1000, 50000, 1000, 50000])
+        equal(t.profile(r, name).totals("child_site"), [100000, 6000000, 1, 60])
     r = t.run("unwanted", children=0, period=1000, exit_dump=1)
     equal(len(r.files), 1)  # the parent's own
 
