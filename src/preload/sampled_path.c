@@ -127,9 +127,11 @@ float hp_sampled_decide(size_t size) {
  * when the address comes back. */
 bool hp_sampled_take(void *ptr, struct hp_live_record *out) {
   if (hp_thread_is_inside_lock()) return false;
+  int saved_errno = errno; /* a realloc that succeeds leaves it alone */
   hp_section_enter();
   bool found = hp_recorder_take((uintptr_t)ptr, out);
   hp_section_leave();
+  errno = saved_errno;
   return found;
 }
 
