@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "filter_hook.h"
+#include "hot.h"
 #include "log.h"
 #include "process.h"
 #include "sampler.h"
@@ -122,12 +123,17 @@ static bool before_filter(const struct sock_fprog *filter) {
   return true;
 }
 
+static uintptr_t filter_of_none; /* hp_hot's, before the first sample */
+
+/* The frees of what was sampled pass too: a table that shrinks for them maps memory and gives it back. */
 static void stop(void) {
   hp_process.is_inert = true;
   hp_sampler_set_rate(0);
+  hp_store_relaxed(&hp_hot.filter, filter_of_none);
 }
 
 void hp_call_filter_start(void) {
+  filter_of_none = hp_load_relaxed(&hp_hot.filter);
   hp_hook_before_filter = before_filter;
   hp_hook_filtered = stop;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * sandboxed.c - a program that takes a seccomp filter (by prctl, as sshd does) goes on: `kills` forbids, by death, nearly everything
- * that a dump calls, so there is none, and nothing else of ours may be called either; `spares` forbids what nobody calls, and the
- * profile is there. Status 0; 77 without seccomp. */
+ * that a dump calls, so there is none, and nothing else of ours may be called either; `kills-all` also what malloc calls, and gives
+ * back what it had before; `spares` forbids what nobody calls, and the profile is there; `refuses` has an error for what the tables
+ * call when they shrink, and no errno of it comes out of a realloc. Status 0; 77 without seccomp. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,6 +26,11 @@ static struct sock_filter kills[] = {
     ALLOW(SYS_munmap),    ALLOW(SYS_mremap),        ALLOW(SYS_madvise),
     ALLOW(SYS_brk),       ALLOW(SYS_futex),         ALLOW(SYS_exit_group),
     ALLOW(SYS_getrandom), ALLOW(SYS_clock_gettime), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+static struct sock_filter kills_all[] = {LOAD_NUMBER, ALLOW(SYS_write), ALLOW(SYS_brk), ALLOW(SYS_exit_group),
+                                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+static struct sock_filter refuses[] = {LOAD_NUMBER, BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
 static struct sock_filter spares[] = {LOAD_NUMBER,
                                       BPF_STMT(BPF_ST, 3),
                                       BPF_STMT(BPF_LDX | BPF_W | BPF_MEM, 3),
@@ -32,11 +39,22 @@ static struct sock_filter spares[] = {LOAD_NUMBER,
                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
 
-static void use_memory(void) {
-  enum { BLOCKS = 20000 };
-  static void *volatile blocks[BLOCKS];
-  for (size_t i = 0; i < BLOCKS; i++) blocks[i] = malloc(i % 500 + 1);
+enum { BLOCKS = 100000 };
+static void *volatile blocks[BLOCKS];
+static void take_memory(void) {
+  for (size_t i = 0; i < BLOCKS; i++) blocks[i] = malloc(i % 100 + 1);
+}
+static void give_memory_back(void) {
   for (size_t i = 0; i < BLOCKS; i++) free(blocks[i]);
+}
+
+static int give_memory_back_by_realloc(void) {
+  for (size_t i = 0; i < BLOCKS; i++) {
+    errno = 0;
+    void *volatile none = realloc(blocks[i], 0);
+    if (none != NULL || errno != 0) return 4;
+  }
+  return 0;
 }
 
 /* What is no filter is refused as ever. */
@@ -57,10 +75,18 @@ int main(int argc, char **argv) {
   struct sock_fprog program = {sizeof kills / sizeof kills[0], kills};
   if (argc < 2) return 2;
   if (strcmp(argv[1], "spares") == 0) program = (struct sock_fprog){sizeof spares / sizeof spares[0], spares};
-  use_memory();
+  bool refuses_madvise = strcmp(argv[1], "refuses") == 0;
+  if (refuses_madvise) program = (struct sock_fprog){sizeof refuses / sizeof refuses[0], refuses};
+  bool kills_malloc = strcmp(argv[1], "kills-all") == 0;
+  if (kills_malloc) program = (struct sock_fprog){sizeof kills_all / sizeof kills_all[0], kills_all};
+  take_memory();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_GET_SECCOMP) < 0) return 77;
   if (!refuses_what_is_none()) return 3;
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return 77;
-  use_memory();
+  if (refuses_madvise) return give_memory_back_by_realloc();
+  give_memory_back();
+  if (kills_malloc) return 0;
+  take_memory();
+  give_memory_back();
   return 0;
 }
