@@ -70,6 +70,7 @@ HP_EXPORT int heapprof_dump(const char *path) {
     hp_dump_unlock();
   }
   hp_sampled_leave_section();
+  hp_trigger_look_again();
   errno = saved_errno;
   return result;
 }
@@ -86,6 +87,7 @@ HP_EXPORT int heapprof_reset(void) {
     hp_dump_unlock();
   }
   hp_sampled_leave_section();
+  hp_trigger_look_again();
   return result;
 }
 

@@ -48,7 +48,10 @@ bool hp_dump_lock_for(int64_t nanos) {
   return true;
 }
 
-void hp_dump_unlock(void) { hp_lock_release(&lock); }
+void hp_dump_unlock(void) {
+  hp_lock_release(&lock);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the caller looks at what is wanted next: trigger.c, want() */
+}
 
 void hp_dump_get_stats(struct hp_dump_stats *out) { *out = stats; }
 

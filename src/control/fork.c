@@ -70,7 +70,7 @@ static void after_fork_parent(void) {
   if (got) hp_dump_unlock();
   hp_section_leave();
   hp_thread.dump_wanted = 0;
-  if (hp_trigger_is_wanted() && !hp_helper_wake()) hp_trigger_serve();
+  hp_trigger_look_again();
 }
 
 /* What a child is told, however it came to be. */

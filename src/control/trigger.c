@@ -144,7 +144,12 @@ void hp_trigger_serve(void) {
 bool hp_trigger_is_wanted(void) { return hp_load_acquire(&wanted) != 0; }
 bool hp_trigger_is_last_wanted(void) { return (hp_load_acquire(&wanted) & EXIT_BIT) != 0; }
 
-static void want(enum hp_dump_reason reason) { __atomic_fetch_or(&wanted, 1u << reason, __ATOMIC_ACQ_REL); }
+/* Who wants and then finds the lock taken, and who releases it and then looks at what is wanted (hp_dump_unlock): at least one of them
+ * must see what the other did. */
+static void want(enum hp_dump_reason reason) {
+  __atomic_fetch_or(&wanted, 1u << reason, __ATOMIC_ACQ_REL);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 
 /* The helper's table of descriptors is its own (private_files.h), while the program's other threads, which still run, may
  * close or replace any number in this thread's. So it makes the last dump; but if it does not begin, being stuck in the
@@ -203,7 +208,11 @@ void hp_trigger_request(enum hp_dump_reason reason) {
   hp_fork_notice();
   if (hp_process.is_inert) return; /* a forked child that is not to profile: the handler is still there */
   want(reason);
-  if (hp_helper_wake()) return;
+  hp_trigger_look_again();
+}
+
+void hp_trigger_look_again(void) {
+  if (!hp_trigger_is_wanted() || hp_helper_wake()) return;
   if (hp_thread.section != 0) {
     hp_thread.dump_wanted = 1;
     return;

@@ -21,6 +21,8 @@ void hp_trigger_after_fork(void);
 
 /* Note the wish and see that it is served: by the helper, by this thread, or at the end of its section. */
 void hp_trigger_request(enum hp_dump_reason reason);
+/* The dump lock was released: see that what was asked for meanwhile is served, as above. */
+void hp_trigger_look_again(void);
 /* Is there a request? Is there one for the last dump? Any thread. */
 bool hp_trigger_is_wanted(void);
 bool hp_trigger_is_last_wanted(void);

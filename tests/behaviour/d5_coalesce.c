@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * D5: one dump at a time; requests that come meanwhile coalesce, and the last of them is never lost. With threads (a helper
- * dumps) and, argv[2] = "alone", without. */
+ * dumps) and, argv[2] = "alone", without; "no-helper": with threads and without one, while heapprof_dump() dumps. */
 #include "behaviour.h"
 
 static void *idle(void *argument) {
@@ -34,7 +34,36 @@ static void alone(void) {
   CHECK_EQUAL(stats_now().dumps, 2); /* a standard signal is pending once */
 }
 
+static void *call(void *folder) {
+  CHECK_EQUAL(dump_to(folder, "call"), 0);
+  return NULL;
+}
+
+static pthread_t main_thread;
+
+/* The main thread has left, and the helper before it. */
+static void *without_helper(void *folder) {
+  pthread_t caller;
+  pthread_join(main_thread, NULL);
+  heapprof_test_pause_dump(slow_dump);
+  pthread_create(&caller, NULL, call, folder);
+  wait_for_paused_dump();
+  raise(SIGUSR2);
+  CHECK_EQUAL(stats_now().dumps, 0); /* not while another one is under way */
+  heapprof_test_pause_dump(NULL);
+  let_dump_go();
+  pthread_join(caller, NULL);
+  CHECK_EQUAL(stats_now().dumps, 2);
+  exit(0);
+}
+
 int main(int argc, char **argv) {
+  if (argc > 2 && strcmp(argv[2], "no-helper") == 0) {
+    pthread_t thread;
+    main_thread = pthread_self();
+    pthread_create(&thread, NULL, without_helper, argv[1]);
+    pthread_exit(NULL);
+  }
   if (argc > 2 && strcmp(argv[2], "alone") == 0) {
     alone();
     return 0;

@@ -48,6 +48,7 @@ def d5_coalesce(t):
     last = max(r.files, key=lambda f: int(f.split(".")[-3]))
     assert any(row.values == [1, 12345, 1, 12345] for row in Profile(last).rows), "the last request was lost"
     equal(len(t.run("alone").files), 2)
+    equal(len(t.run("no-helper").files), 2)
 
 
 def d6_failed_dump(t):
