@@ -102,6 +102,26 @@ void heapprof_test_refuse_memory(uint64_t first, uint64_t last) {
 }
 bool heapprof_test_was_refused(void) { return hp_load_relaxed(&pieces) >= hp_load_relaxed(&first_refused); }
 
+/* ---- growth ---- */
+uint64_t __real_hp_recorder_inuse_bytes(void);
+uint64_t __wrap_hp_recorder_inuse_bytes(void);
+
+static bool is_inuse_told; /* by one thread */
+static uint64_t inuse_first, inuse_then;
+
+uint64_t __wrap_hp_recorder_inuse_bytes(void) {
+  if (!is_inuse_told) return __real_hp_recorder_inuse_bytes();
+  uint64_t told = inuse_first;
+  inuse_first = inuse_then;
+  return told;
+}
+
+void heapprof_test_inuse(uint64_t first_bytes, uint64_t then_bytes) {
+  is_inuse_told = true;
+  inuse_first = first_bytes;
+  inuse_then = then_bytes;
+}
+
 /* ---- the order of record and real free ---- */
 static void (*free_behind)(void *);
 static uint64_t free_calls, late_records; /* atomic */

@@ -84,10 +84,16 @@ static void note_result(int result) {
   periods_to_skip = (1u << failures_in_a_row) - 1;
 }
 
-void hp_trigger_note_growth(void) {
-  uint64_t now = hp_recorder_inuse_bytes();
-  if (now > hp_load_relaxed(&growth_mark_bytes)) hp_store_relaxed(&growth_mark_bytes, now);
+/* The mark goes up to what is in use, if that is at least so much more: never down, whatever is freed meanwhile. */
+static bool raise_growth_mark(uint64_t step_bytes) {
+  uint64_t now = hp_recorder_inuse_bytes(), mark = hp_load_relaxed(&growth_mark_bytes);
+  do {
+    if (now <= mark || now - mark < step_bytes) return false;
+  } while (!__atomic_compare_exchange_n(&growth_mark_bytes, &mark, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  return true;
 }
+
+void hp_trigger_note_growth(void) { raise_growth_mark(0); }
 
 /* Dump lock held. Or the process would end in the middle of the helper's next dump. */
 static void dump_last(void) {
@@ -232,7 +238,7 @@ int64_t hp_trigger_period_check(int64_t now, bool *out_is_due) {
 
 static bool has_grown(void) {
   uint64_t growth = hp_process.config.growth_bytes;
-  return growth != 0 && hp_recorder_inuse_bytes() >= hp_load_relaxed(&growth_mark_bytes) + growth;
+  return growth != 0 && raise_growth_mark(growth);
 }
 
 void hp_trigger_section_end(void) {
@@ -242,10 +248,7 @@ void hp_trigger_section_end(void) {
     hp_thread.dump_wanted = 0;
     hp_trigger_serve();
   }
-  if (HP_UNLIKELY(has_grown())) {
-    hp_store_relaxed(&growth_mark_bytes, hp_recorder_inuse_bytes());
-    hp_trigger_request(HP_DUMP_GROWTH);
-  }
+  if (HP_UNLIKELY(has_grown())) hp_trigger_request(HP_DUMP_GROWTH);
   int64_t now = hp_process_coarse_nanos();
   int64_t check = hp_load_relaxed(&next_check_nanos);
   if (HP_UNLIKELY(now >= check) && __atomic_compare_exchange_n(&next_check_nanos, &check, now + HANDLER_CHECK_NANOS, false,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * E5: the peak is the moment at which most was in use, exactly at rate 1; also with threads, after a reset, in a child.
- * HEAPPROF_PEAK=1, HEAPPROF_GROWTH=1m. FOLDER [threads] */
+ * HEAPPROF_PEAK=1, HEAPPROF_GROWTH=1m. FOLDER [threads|mark] */
 #include "behaviour.h"
 
 enum { BLOCKS = 1000, SIZE = 10000, THREADS = 4 };
@@ -28,7 +28,29 @@ static void *share(void *argument) {
   return NULL;
 }
 
+/* Much is freed between the look that finds growth and the dump: growth is measured from what was seen there. */
+static void measure_growth(void) {
+  const uint64_t megabyte = 1 << 20;
+  uint64_t dumps = stats_now().dumps;
+  heapprof_test_inuse(100 * megabyte, 10 * megabyte);
+  void *volatile first = malloc(10);
+  CHECK_EQUAL(stats_now().dumps - dumps, 1);
+  heapprof_test_inuse(50 * megabyte, 50 * megabyte);
+  void *volatile second = malloc(10);
+  CHECK_EQUAL(stats_now().dumps - dumps, 1); /* it stood higher */
+  heapprof_test_inuse(101 * megabyte, 101 * megabyte);
+  void *volatile third = malloc(10);
+  CHECK_EQUAL(stats_now().dumps - dumps, 2);
+  free(first);
+  free(second);
+  free(third);
+}
+
 int main(int argc, char **argv) {
+  if (argc > 2 && strcmp(argv[2], "mark") == 0) {
+    measure_growth();
+    return 0;
+  }
   if (argc > 2) {
     pthread_t threads[THREADS];
     pthread_barrier_init(&barrier, NULL, THREADS);

@@ -108,6 +108,7 @@ def e5_peak(t):
     peak = t.profile(r, "parent.peak")
     equal(peak.totals("rising_site")[2:], [1000, 10000000])
     equal(len([f for f in r.files if "/out." in f and ".peak." not in f]), 10)  # the growth dumps, one of them the child's
+    t.run("mark", growth="1m")
     for _ in range(5):
         r = t.run("threads", peak=1)
         peak = t.profile(r, "threads.peak")

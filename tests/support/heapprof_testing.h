@@ -55,6 +55,9 @@ HEAPPROF_TEST_API void heapprof_test_fail_output(unsigned write_call, int write_
 /* A file finished that was never begun, and one finished twice; 0, or the number of what was not refused. */
 HEAPPROF_TEST_API int heapprof_test_sink_misuse(const char *path);
 
+/* What growth is measured by: it says so much at the next look, and after that so much for good. */
+HEAPPROF_TEST_API void heapprof_test_inuse(uint64_t first_bytes, uint64_t then_bytes);
+
 /* The clock of periods, ages and whatever waits for a dump. */
 HEAPPROF_TEST_API void heapprof_test_advance_clock(int64_t nanos);
 /* From now on periods, ages of blocks and ages of the allocator's figures see it stand still, but for what it is advanced: so that
