@@ -77,26 +77,25 @@ static void add_unseen(struct lines *out) {
 
 static uint64_t standard_error(double variance) { return (uint64_t)(hp_math_sqrt(variance) + 0.5); }
 
-static void add_errors(struct lines *out, const struct hp_reading *reading, const struct hp_live_moments *m) {
+static void add_totals(struct lines *out, const struct hp_books_sums *sums, bool is_past) {
+  static const char *const keys[HP_VALUES] = {"alloc_objects", "alloc_bytes", "inuse_objects", "inuse_bytes"};
   char line[LINE_BYTES];
   struct hp_text text;
   hp_text_init(&text, line, sizeof line);
-  hp_text_add(&text,
-              "heapprof.totals alloc_objects=%lld alloc_objects_se=%llu alloc_bytes=%lld alloc_bytes_se=%llu "
-              "inuse_objects=%lld inuse_objects_se=%llu inuse_bytes=%lld inuse_bytes_se=%llu",
-              (long long)reading->totals[HP_ALLOC_OBJECTS], (unsigned long long)standard_error(m->alloc_objects_variance),
-              (long long)reading->totals[HP_ALLOC_BYTES], (unsigned long long)standard_error(m->alloc_bytes_variance),
-              (long long)reading->totals[HP_INUSE_OBJECTS], (unsigned long long)standard_error(m->inuse_objects_variance),
-              (long long)reading->totals[HP_INUSE_BYTES], (unsigned long long)standard_error(m->inuse_bytes_variance));
+  hp_text_add(&text, "heapprof.totals");
+  for (unsigned i = 0; i < HP_VALUES; i++) {
+    hp_text_add(&text, " %s=%lld", keys[i], (long long)sums->values[i]);
+    if (!is_past) hp_text_add(&text, " %s_se=%llu", keys[i], (unsigned long long)standard_error(sums->variances[i]));
+  }
   add_line(out, line, text.length);
 }
 
-static void add_reconciliation(struct lines *out, const struct hp_reading *reading, const struct hp_live_moments *m) {
+static void add_reconciliation(struct lines *out, const struct hp_books_sums *sums) {
   char line[LINE_BYTES];
   struct hp_text text;
   hp_text_init(&text, line, sizeof line);
   hp_text_add(&text, "heapprof.reconcile inuse_bytes=%lld inuse_se=%llu profiler_bytes=%zu",
-              (long long)reading->totals[HP_INUSE_BYTES], (unsigned long long)standard_error(m->inuse_bytes_variance),
+              (long long)sums->values[HP_INUSE_BYTES], (unsigned long long)standard_error(sums->variances[HP_INUSE_BYTES]),
               hp_memory_used());
   struct hp_resident r;
   if (hp_resident_read(&r)) {
@@ -116,7 +115,8 @@ static void add_reconciliation(struct lines *out, const struct hp_reading *readi
   add_line(out, line, text.length);
 }
 
-size_t hp_comments_make(const struct hp_reading *reading, struct hp_arena *arena, const char *const **out_lines) {
+size_t hp_comments_make(const struct hp_reading *reading, bool is_peak, bool is_past, struct hp_arena *arena,
+                        const char *const **out_lines) {
   struct lines out = {.arena = arena, .lines = hp_arena_alloc(arena, LINES_MAX * sizeof(char *))};
   *out_lines = NULL;
   if (out.lines == NULL) return 0;
@@ -132,10 +132,12 @@ size_t hp_comments_make(const struct hp_reading *reading, struct hp_arena *arena
               (unsigned long long)hp_sampler_rate(), (unsigned long long)moments.samples,
               (unsigned long long)hp_live_table_count(), hp_stack_table_count() - HP_STACK_ID_FIRST);
   add_line(&out, line, text.length);
-  add_errors(&out, reading, &moments);
-  add_reconciliation(&out, reading, &moments);
+  struct hp_books_sums sums;
+  hp_books_sums(reading, is_peak, &sums);
+  add_totals(&out, &sums, is_past);
+  if (!is_past) add_reconciliation(&out, &sums);
   add_losses(&out);
-  add_unseen(&out);
+  if (!is_past) add_unseen(&out);
   *out_lines = out.lines;
   return out.count;
 }

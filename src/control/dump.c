@@ -103,7 +103,8 @@ static int encode(const struct job *job, enum hp_profile_kind kind, const char *
   snapshot.duration_nanos = hp_moment_between(start, moment);
   int result = hp_books_rows(reading, kind, &file_arena, &snapshot.rows, &snapshot.row_count);
   if (result != 0) return result;
-  snapshot.comment_count = hp_comments_make(reading, &file_arena, &snapshot.comments);
+  bool is_past = moment.wall_nanos != job->moment.wall_nanos;
+  snapshot.comment_count = hp_comments_make(reading, kind == HP_KIND_PEAK, is_past, &file_arena, &snapshot.comments);
   const struct hp_pprof_options options = {.with_symbols = hp_process.config.symbols,
                                            .max_depth = hp_process.config.max_depth,
                                            .executable = hp_process_executable()};

@@ -33,6 +33,7 @@ struct hp_aged_row {
   int64_t objects, bytes; /* fixed point while summing, rounded afterwards */
 };
 
+static double reset_variances[2]; /* of what a reset took off: alloc objects and bytes */
 static struct hp_arena kept_arena;
 static struct kept *kept_pages[PAGES];
 
@@ -218,6 +219,21 @@ static void stack_values(const struct hp_reading *reading, uint32_t id, enum hp_
   if (v[HP_INUSE_OBJECTS] == 0) v[HP_INUSE_BYTES] = 0;
 }
 
+void hp_books_sums(const struct hp_reading *reading, bool is_peak, struct hp_books_sums *out) {
+  *out = (struct hp_books_sums){0};
+  for (uint32_t id = 0; id < reading->count; id++) {
+    int64_t v[HP_VALUES];
+    stack_values(reading, id, is_peak ? HP_KIND_PEAK : HP_KIND_FULL, v);
+    for (unsigned i = 0; i < HP_VALUES; i++) out->values[i] = add_saturated(out->values[i], v[i]);
+  }
+  struct hp_live_moments m;
+  hp_live_table_moments(&m);
+  const double variances[HP_VALUES] = {m.alloc_objects_variance - reset_variances[0],
+                                       m.alloc_bytes_variance - reset_variances[1], m.inuse_objects_variance,
+                                       m.inuse_bytes_variance};
+  for (unsigned i = 0; i < HP_VALUES; i++) out->variances[i] = variances[i] > 0 ? variances[i] : 0;
+}
+
 /* What is loaded, as it was at the last look. */
 struct loaded {
   struct hp_arena *arena;
@@ -360,5 +376,11 @@ static int make_room(uint32_t id, const int64_t v[HP_VALUES]) {
 /* All or nothing: a profile of which half the stacks count from now would show neither moment. */
 int hp_books_reset(void) {
   int result = for_each_stack(make_room);
-  return result != 0 ? result : for_each_stack(reset_one);
+  if (result == 0) result = for_each_stack(reset_one);
+  if (result != 0) return result;
+  struct hp_live_moments m;
+  hp_live_table_moments(&m);
+  reset_variances[0] = m.alloc_objects_variance - m.inuse_objects_variance;
+  reset_variances[1] = m.alloc_bytes_variance - m.inuse_bytes_variance;
+  return 0;
 }

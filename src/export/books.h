@@ -18,7 +18,7 @@ struct hp_reading {
   int64_t (*values)[HP_VALUES]; /* [stack id] */
   struct hp_aged_row *aged;     /* with the age label: live blocks by stack and age, see books.c; else NULL */
   size_t aged_count;
-  int64_t totals[HP_VALUES];
+  int64_t totals[HP_VALUES]; /* since the start, whatever was reset */
 };
 
 /* The moment of now. 0 or -ENOMEM. */
@@ -30,6 +30,14 @@ int hp_books_read_peak(struct hp_reading *out, struct hp_arena *arena, struct hp
 /* Rows of one kind from a reading; for HP_KIND_DELTA since the last hp_books_delta_done(). 0 or -ENOMEM. */
 int hp_books_rows(const struct hp_reading *reading, enum hp_profile_kind kind, struct hp_arena *arena,
                   const struct hp_row **out_rows, size_t *out_count);
+
+/* What the rows of a full profile of this reading (or of the peak's) add up to, and the variance that sampling leaves in each sum: of
+ * those that are in use that of now, whatever moment the reading is of. */
+struct hp_books_sums {
+  int64_t values[HP_VALUES];
+  double variances[HP_VALUES];
+};
+void hp_books_sums(const struct hp_reading *reading, bool is_peak, struct hp_books_sums *out);
 
 /* The delta file of this reading was written: the next delta starts here. The room was made by hp_books_rows(). */
 void hp_books_delta_done(const struct hp_reading *reading);

@@ -13,6 +13,10 @@ int main(int argc, char **argv) {
   dprintf(1, "%ld\n", blocks * SIZE);
   for (long i = 0; i < blocks; i++) free(kept[i]);
   CHECK_EQUAL(dump_to(argv[1], "freed"), 0);
+  CHECK_EQUAL(heapprof_reset(), 0);
+  for (long i = 0; i < 100; i++) kept[i] = malloc(SIZE);
+  CHECK_EQUAL(dump_to(argv[1], "reset"), 0);
+  for (long i = 0; i < 100; i++) free(kept[i]);
   free(kept);
   return 0;
 }

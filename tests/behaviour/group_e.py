@@ -97,6 +97,10 @@ def e5_peak(t):
     equal(now.totals("rising_site")[2:], [10, 100000])
     equal(now.totals("later_site")[2:], [40, 400000])
     assert peak.time_nanos <= now.time_nanos
+    said = peak.comment("heapprof.totals")  # nothing in it is of now
+    equal([int(said[k]) for k in ("alloc_objects", "alloc_bytes", "inuse_objects", "inuse_bytes")], peak.totals())
+    assert "inuse_bytes_se" not in said and not any("heapprof.reconcile" in line for line in peak.comments), peak.comments
+    assert "inuse_bytes_se" in now.comment("heapprof.totals") and now.comment("heapprof.reconcile")
     peak = t.profile(r, "reset.peak")
     equal(peak.totals("rising_site")[2:], [1000, 10000000])
     peak = t.profile(r, "higher.peak")

@@ -238,6 +238,10 @@ def f7_reconciliation(t):
         allocator = int(c["allocator_inuse_bytes"])
         assert touched <= allocator <= touched * 1.02 + (2 << 20), (allocator, touched)
         equal(c["allocator_figures_age_seconds"], "0")
+        after = t.profile(r, "reset")  # what the reset took off is in no sum, and its doubt in no error
+        reset = after.comment("heapprof.totals")
+        equal([int(reset[k]) for k in ("alloc_objects", "alloc_bytes", "inuse_objects", "inuse_bytes")], after.totals())
+        assert int(reset["alloc_bytes_se"]) <= int(totals["alloc_bytes_se"]) / 2, (reset, totals)
         freed = t.profile(r, "freed").comment("heapprof.reconcile")
         assert int(freed["allocator_inuse_bytes"]) < touched / 10
         assert int(p.comment("heapprof.sampling")["samples"]) >= (touched / 65536 if rate == 1 else 1)
