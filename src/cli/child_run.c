@@ -38,9 +38,11 @@ static bool comes_from_terminal(const siginfo_t *info) {
   return is_terminal_signal && info->si_code == SI_KERNEL;
 }
 
-static void exec_child(char **command, const sigset_t *mask, int failure_pipe) __attribute__((noreturn));
+static void exec_child(char **command, const sigset_t *mask, void (*on_child)(int), int failure_pipe)
+    __attribute__((noreturn));
 
-static void exec_child(char **command, const sigset_t *mask, int failure_pipe) {
+static void exec_child(char **command, const sigset_t *mask, void (*on_child)(int), int failure_pipe) {
+  signal(SIGCHLD, on_child); /* it is to find what we found */
   sigprocmask(SIG_SETMASK, mask, NULL);
   execvp(command[0], command);
   int failure = errno;
@@ -92,9 +94,9 @@ int hp_child_run(char **command, pid_t *out_pid, struct hp_error *error) {
   for (int signal = 1; signal <= SIGRTMAX; signal++)
     if (!is_own(signal)) sigaddset(&taken, signal);
   sigprocmask(SIG_BLOCK, &taken, &mask);
-  signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would leave nothing to wait for */
+  void (*on_child)(int) = signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would leave nothing to wait for */
   pid_t child = fork();
-  if (child == 0) exec_child(command, &mask, failure_pipe[1]);
+  if (child == 0) exec_child(command, &mask, on_child, failure_pipe[1]);
   int failure = child < 0 ? errno : 0;
   close(failure_pipe[1]);
   if (failure == 0)

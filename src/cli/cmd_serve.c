@@ -67,11 +67,12 @@ static int wait_for_end(struct serving *serving, const sigset_t *handled) {
   struct hp_serve_target *target = &serving->target;
   int status = 0;
   for (;;) {
-    int signal_number = sigtimedwait(handled, NULL, &(struct timespec){.tv_sec = 1});
+    siginfo_t info;
+    int signal_number = sigtimedwait(handled, &info, &(struct timespec){.tv_sec = 1});
     bool is_stop = signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP;
     if (is_stop && !target->is_child) return 0;
-    /* The terminal has sent SIGINT to the command as well. */
-    if (is_stop && signal_number != SIGINT) kill((pid_t)target->pid, signal_number);
+    /* What the terminal sends it has sent to the command as well. */
+    if (is_stop && info.si_code != SI_KERNEL) kill((pid_t)target->pid, signal_number);
     if (!hp_serve_target_runs(target, &status)) break;
     hp_serve_http_reap(serving->http);
   }
@@ -93,7 +94,8 @@ static int look_first(const struct hp_serve_target *target, struct hp_error *err
 
 static int serve(struct serving *serving, int64_t delta_seconds_max) {
   struct hp_error error;
-  sigset_t handled, before;
+  sigset_t handled;
+  struct hp_serve_signals found;
   int result = serving->command != NULL ? hp_serve_target_prepare(&serving->target, serving->library, &error)
                                         : look_first(&serving->target, &error);
   if (result != 0) return hp_fail(&error);
@@ -102,14 +104,15 @@ static int serve(struct serving *serving, int64_t delta_seconds_max) {
   sigaddset(&handled, SIGTERM);
   sigaddset(&handled, SIGHUP);
   sigaddset(&handled, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &handled, &before);
-  signal(SIGPIPE, SIG_IGN);
+  sigprocmask(SIG_BLOCK, &handled, &found.mask);
+  found.on_pipe = signal(SIGPIPE, SIG_IGN);
+  found.on_child = signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would leave no exit status */
   hp_serve_init(&serving->serve, hp_serve_target_fetch, &serving->target);
   serving->serve.delta_seconds_max = delta_seconds_max;
   serving->http = hp_serve_http_start(&serving->serve, serving->listen, &error);
   int status = 1;
   if (serving->http != NULL) {
-    if (serving->command == NULL || hp_serve_target_start(&serving->target, serving->command, &before, &error) == 0) {
+    if (serving->command == NULL || hp_serve_target_start(&serving->target, serving->command, &found, &error) == 0) {
       hp_note("process %" PRId64 " at http://%s/debug/pprof/", serving->target.pid, hp_serve_http_address(serving->http));
       status = wait_for_end(serving, &handled);
     } else {

@@ -51,13 +51,15 @@ int hp_serve_target_prepare(struct hp_serve_target *target, const char *library_
 }
 
 /* The reason why exec failed comes back through a pipe that a successful exec closes. */
-int hp_serve_target_start(struct hp_serve_target *target, char **command, const sigset_t *mask, struct hp_error *error) {
+int hp_serve_target_start(struct hp_serve_target *target, char **command, const struct hp_serve_signals *found,
+                          struct hp_error *error) {
   int report[2], reason = 0;
   if (pipe2(report, O_CLOEXEC) != 0) return hp_error_set(error, "cannot make a pipe: %s", strerror(errno));
   pid_t child = fork();
   if (child == 0) {
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, mask, NULL);
+    signal(SIGPIPE, found->on_pipe);
+    signal(SIGCHLD, found->on_child);
+    sigprocmask(SIG_SETMASK, &found->mask, NULL);
     execvp(command[0], command);
     reason = errno;
     if (write(report[1], &reason, sizeof reason) < 0) _exit(126);

@@ -24,11 +24,19 @@ struct hp_serve_target {
   char *folder; /* our own, or null */
 };
 
+/* How this process found its signals. */
+struct hp_serve_signals {
+  sigset_t mask;
+  void (*on_pipe)(int); /* SIGPIPE and SIGCHLD: SIG_DFL or SIG_IGN */
+  void (*on_child)(int);
+};
+
 /* Sets this process's environment so that a command started from it is profiled; before any thread is made. */
 int hp_serve_target_prepare(struct hp_serve_target *target, const char *library, struct hp_error *error);
 
-/* Starts command[0], searched in PATH, with `mask` for signals. 0, or -1 and a sentence. */
-int hp_serve_target_start(struct hp_serve_target *target, char **command, const sigset_t *mask, struct hp_error *error);
+/* Starts command[0], searched in PATH, with the signals as `found`. 0, or -1 and a sentence. */
+int hp_serve_target_start(struct hp_serve_target *target, char **command, const struct hp_serve_signals *found,
+                          struct hp_error *error);
 
 /* hp_serve_fetch for serve_answer.h; `context` is the target. */
 int hp_serve_target_fetch(void *context, struct hp_profile **out, struct hp_error *error);

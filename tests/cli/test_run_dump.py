@@ -173,6 +173,14 @@ def test_run_passes_signals_on():
     process.stdout.close()
 
 
+def test_run_leaves_the_command_the_signals_as_they_were():
+    """A parent that ignores SIGCHLD: the command finds it ignored, and its exit status is seen all the same."""
+    is_not = "SigIgn:.*[02468ace][0-9a-f]{4}$"  # bit 16; a shell would set it to its own liking
+    for ignored, status in ((signal.SIG_IGN, 1), (signal.SIG_DFL, 0)):
+        result = run("grep", "-qE", is_not, "/proc/self/status", cwd=fresh("signals"), preexec_fn=lambda: signal.signal(signal.SIGCHLD, ignored))
+        expect(result.returncode == status, ignored, "status", result.returncode)
+
+
 def test_run_stops_and_goes_on_with_the_command():
     process = subprocess.Popen([HEAPPROF, "run", "--library", LIBRARY, "-q", "--", PROG, "term", "ready", "wait"],
                                cwd=fresh("stop"), stdout=subprocess.PIPE, text=True)

@@ -35,11 +35,12 @@ FOUR = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", 
 class Server:
     """heapprof serve on a free port, around a command or a process id."""
 
-    def __init__(self, *target, options=(), env=None):
+    def __init__(self, *target, options=(), env=None, ignored=()):
         self.folder = tempfile.TemporaryDirectory()
         variables = {**os.environ, "TMPDIR": self.folder.name, "HEAPPROF_SAMPLE_RATE": "4k", **(env or {})}
         self.process = subprocess.Popen([HEAPPROF, "serve", "--listen", "127.0.0.1:0", "--library", LIBRARY, *options, *target],
-                                        stderr=subprocess.PIPE, text=True, env=variables)
+                                        stderr=subprocess.PIPE, text=True, env=variables,
+                                        preexec_fn=lambda: [signal.signal(number, signal.SIG_IGN) for number in ignored])
         line = self.process.stderr.readline()
         match = re.fullmatch(r"heapprof: process (\d+) at http://127\.0\.0\.1:(\d+)/debug/pprof/\n", line)
         if not match:
@@ -253,12 +254,21 @@ class LifeTest(unittest.TestCase):
             server.close()
 
     def test_a_stop_reaches_the_command(self):
-        server = Server(sys.executable, "-c", PROGRAM)
-        server.profile("/debug/pprof/heap")
-        server.process.terminate()
-        self.assertEqual(128 + signal.SIGTERM, server.process.wait(timeout=600))
-        self.assertRaises(ProcessLookupError, os.kill, server.pid, 0)
-        server.close()
+        for number, program in ((signal.SIGTERM, PROGRAM), (signal.SIGINT, "import signal; signal.signal(2, signal.SIG_DFL)\n" + PROGRAM)):
+            server = Server(sys.executable, "-c", program)
+            server.profile("/debug/pprof/heap")
+            server.process.send_signal(number)
+            self.assertEqual(128 + number, server.process.wait(timeout=600))
+            self.assertRaises(ProcessLookupError, os.kill, server.pid, 0)
+            server.close()
+
+    def test_signals_that_the_parent_ignores_stay_as_they_are(self):
+        """The command finds SIGPIPE and SIGCHLD ignored, and its status is passed on."""
+        one_is_not = "SigIgn:.*[02468ace]([0-9a-f]{3}|[0-9a-f]{4})$"  # bits 12 and 16; a shell would set SIGCHLD to its own liking
+        for ignored, status in (((signal.SIGPIPE, signal.SIGCHLD), 1), ((), 0)):
+            server = Server("--", "grep", "-qE", one_is_not, "/proc/self/status", ignored=ignored)
+            self.assertEqual(status, server.process.wait(timeout=600))
+            server.close()
 
     def test_a_running_process_is_served_and_outlives_the_server(self):
         with tempfile.TemporaryDirectory() as folder:
