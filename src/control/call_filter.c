@@ -4,6 +4,7 @@
 #include "call_filter.h"
 
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -115,9 +116,28 @@ bool hp_call_filter_kills(const struct sock_fprog *filter) {
   return false;
 }
 
+/* Filters are for who has CAP_SYS_ADMIN or can get no new privileges; others are refused them. Asked of a file, since another filter may
+ * kill for the calls. */
+static bool is_refused_filters(void) {
+  static const char none_new[] = "\nNoNewPrivs:\t0\n", effective[] = "\nCapEff:\t";
+  enum { DIGITS = 16, ADMIN_DIGIT = DIGITS - 1 - CAP_SYS_ADMIN / 4 };
+  char text[1536];
+  int fd = hp_sys_open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  long n = hp_sys_read(fd, text, sizeof text - 1);
+  hp_sys_close(fd);
+  text[n > 0 ? n : 0] = 0;
+  const char *digits = strstr(text, effective);
+  if (strstr(text, none_new) == NULL || digits == NULL) return false;
+  digits += sizeof effective - 1;
+  if (strnlen(digits, DIGITS) < DIGITS) return false;
+  unsigned digit = (unsigned)(digits[ADMIN_DIGIT] <= '9' ? digits[ADMIN_DIGIT] - '0' : digits[ADMIN_DIGIT] - 'a' + 10);
+  return (digit >> CAP_SYS_ADMIN % 4 & 1) == 0;
+}
+
 /* The line is written while it still can be. */
 static bool before_filter(const struct sock_fprog *filter) {
-  if (hp_process.is_inert || (filter != NULL && !hp_call_filter_kills(filter))) return false;
+  if (hp_process.is_inert || (filter != NULL && (!hp_call_filter_kills(filter) || is_refused_filters()))) return false;
   hp_log(HP_LOG_WARN, "%s takes a seccomp filter that kills for what a dump calls; no profile of it from here on",
          hp_process_executable_name());
   return true;

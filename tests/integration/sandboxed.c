@@ -2,7 +2,8 @@
  * sandboxed.c - a program that takes a seccomp filter (by prctl, as sshd does) goes on: `kills` forbids, by death, nearly everything
  * that a dump calls, so there is none, and nothing else of ours may be called either; `kills-all` also what malloc calls, and gives
  * back what it had before; `spares` forbids what nobody calls, and the profile is there; `refuses` has an error for what the tables
- * call when they shrink, and no errno of it comes out of a realloc. Status 0; 77 without seccomp. */
+ * call when they shrink, and no errno of it comes out of a realloc; `not-allowed` may take none, goes on without, and is profiled
+ * without a word. Status 0; 77 without seccomp. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -80,6 +81,11 @@ int main(int argc, char **argv) {
   bool kills_malloc = strcmp(argv[1], "kills-all") == 0;
   if (kills_malloc) program = (struct sock_fprog){sizeof kills_all / sizeof kills_all[0], kills_all};
   take_memory();
+  if (strcmp(argv[1], "not-allowed") == 0) {
+    if (geteuid() == 0 && setuid(65534) != 0) return 77;
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) return 77;
+    return errno == EACCES ? 0 : 5;
+  }
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_GET_SECCOMP) < 0) return 77;
   if (!refuses_what_is_none()) return 3;
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return 77;
