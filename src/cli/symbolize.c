@@ -113,8 +113,14 @@ static struct hp_symbol_module *open_debug_file(struct run *run, const char *fol
   return try_open(run, hp_format("%s/.build-id/%.2s/%s.debug", folder, build_id, build_id + 2), build_id);
 }
 
-/* A build id becomes part of a path, and comes from the file. */
-static bool is_hex(const char *text) { return text[strspn(text, "0123456789abcdef")] == '\0'; }
+/* A build id becomes part of a path, and comes from the file: in small letters, as paths have it; "" if it is no hexadecimal number. */
+static char *build_id_of(const struct hp_profile *profile, const struct hp_mapping *mapping) {
+  char *text = hp_strdup(hp_profile_text(profile, mapping->build_id));
+  for (char *at = text; *at != '\0'; at++)
+    if (*at >= 'A' && *at <= 'F') *at = (char)(*at - 'A' + 'a');
+  if (text[strspn(text, "0123456789abcdef")] != '\0') text[0] = '\0';
+  return text;
+}
 
 /* Tries each of the folders given with --debug-dir, for the binary or for its debug file alone. */
 static struct hp_symbol_module *open_in_folders(struct run *run, const char *file, const char *build_id, bool debug_files) {
@@ -130,10 +136,9 @@ static struct hp_symbol_module *open_in_folders(struct run *run, const char *fil
 
 static struct hp_symbol_module *open_binary(struct run *run, const struct hp_mapping *mapping) {
   char *file = hp_strdup(hp_profile_text(run->profile, mapping->file));
-  const char *build_id = hp_profile_text(run->profile, mapping->build_id);
+  char *build_id = build_id_of(run->profile, mapping);
   size_t length = strlen(file), suffix = sizeof deleted_suffix - 1;
   if (length > suffix && strcmp(file + length - suffix, deleted_suffix) == 0) file[length - suffix] = '\0';
-  if (!is_hex(build_id)) build_id = "";
   run->tried[0] = '\0';
   struct hp_symbol_module *module = open_in_folders(run, file, build_id, false);
   if (module == NULL) module = try_open(run, hp_strdup(file), build_id);
@@ -145,6 +150,7 @@ static struct hp_symbol_module *open_binary(struct run *run, const struct hp_map
     if (module == NULL) remember_tried(run, servers, "debuginfod does not have it");
   }
   free(file);
+  free(build_id);
   return module;
 }
 

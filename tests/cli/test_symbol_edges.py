@@ -114,11 +114,11 @@ def several_segments(checks, heapprof, library, work):
         checks.equal(linker + ", its debug file alone", {n: named.get(n) for n in wanted}, wanted)
 
 
-def profile_of(path, binary, addresses):
+def profile_of(path, binary, addresses, build_id=""):
     """A profile of bare addresses in a file that is linked at 0x1000 and mapped at 0x7f0000001000."""
-    strings = ["", "inuse_space", "bytes", binary]
+    strings = ["", "inuse_space", "bytes", binary, build_id]
     out = chunk(1, number(1, 1) + number(2, 2)) + chunk(3, number(1, 1) + number(2, 0x7f0000001000) + number(3, 0x7f0000002000)
-                                                        + number(4, 0x1000) + number(5, 3))
+                                                        + number(4, 0x1000) + number(5, 3) + number(6, 4))
     for i, address in enumerate(addresses, 1):
         out += chunk(2, packed(1, [i]) + packed(2, [8]))
         out += chunk(4, number(1, i) + number(2, 1) + number(3, 0x7f0000000000 + address))
@@ -151,6 +151,19 @@ def labels(checks, heapprof, work):
     checks.equal("behind the section", lines_of(heapprof, work + "/labels.pb.gz"), {"0x%x liblabels.so+0x%x" % (0x7f0000000000 + symbols["_init"] + 3, symbols["_init"] + 3): ("", 0)})
 
 
+def build_ids(checks, heapprof, work):
+    """In capital letters a build id is one as well: that of another binary is refused."""
+    write(work + "/named.s", LABELS)
+    binary = work + "/libnamed.so"
+    run("gcc", "-shared", "-nostdlib", "-Wl,--build-id", "-o", binary, work + "/named.s")
+    own = run("readelf", "-n", binary).partition("Build ID: ")[2].split()[0]
+    address = next(int(line.split()[0], 16) for line in run("nm", binary).splitlines() if line.endswith(" covering"))
+    for build_id, name in ((own, "covering"), (own.upper(), "covering"), ("deadbeef", "0x%x libnamed.so+0x%x"), ("DEADBEEF", "0x%x libnamed.so+0x%x")):
+        profile_of(work + "/named.pb.gz", binary, [address], build_id)
+        wanted = name % (0x7f0000000000 + address, address) if "%" in name else name
+        checks.equal("build id " + build_id, list(lines_of(heapprof, work + "/named.pb.gz")), [wanted])
+
+
 def generated_code(checks, heapprof, work):
     """Code of a JIT has its names in /tmp/perf-PID.map; PID is in the profile's name, wherever there are other numbers."""
     pid, when = os.getpid(), 1_790_000_000
@@ -181,6 +194,7 @@ def main():
     several_segments(checks, heapprof, library, work)
     odd_lines(checks, heapprof, work)
     labels(checks, heapprof, work)
+    build_ids(checks, heapprof, work)
     generated_code(checks, heapprof, work)
     print("%d checks, %d bad" % (checks.done, checks.bad))
     return 1 if checks.bad or not checks.done else 0
