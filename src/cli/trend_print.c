@@ -164,9 +164,6 @@ static void print_json_stack(struct hp_json *json, const struct hp_trend *trend,
   hp_json_end(json, ']');
 }
 
-/* A stack's labelled rows may sum up to more than fits, in a file that somebody else wrote. */
-static int64_t whole_bytes(double bytes) { return bytes < 0x1p63 ? (int64_t)bytes : INT64_MAX; }
-
 static void print_json_row(struct hp_json *json, const struct hp_trend *trend, const struct hp_view_frames *frames,
                            const struct hp_trend_row *row, size_t rank) {
   hp_json_object(json, NULL);
@@ -186,7 +183,7 @@ static void print_json_row(struct hp_json *json, const struct hp_trend *trend, c
   else
     hp_json_null(json, "oldest_age");
   hp_json_array(json, "bytes");
-  for (size_t d = 0; d < trend->dump_count; d++) hp_json_integer(json, NULL, whole_bytes(hp_trend_bytes(trend, row, d)));
+  for (size_t d = 0; d < trend->dump_count; d++) hp_json_integer(json, NULL, hp_trend_whole_bytes(trend, row, d));
   hp_json_end(json, ']');
   hp_json_array(json, "errors_bytes");
   for (size_t d = 0; d < trend->dump_count; d++) hp_json_real(json, NULL, hp_trend_error(trend, row, d));

@@ -105,7 +105,8 @@ int64_t hp_trend_parse_age(const char *label) {
     end += strspn(end, "-. 0123456789");
   }
   for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-    if (strncmp(end, units[i].unit, strlen(units[i].unit)) == 0 && value < 1e9) return (int64_t)(value * units[i].nanos);
+    if (strncmp(end, units[i].unit, strlen(units[i].unit)) == 0 && value * units[i].nanos < 0x1p63)
+      return (int64_t)(value * units[i].nanos);
   return -1;
 }
 
@@ -204,6 +205,13 @@ static double column_value(const double *column, size_t filled, size_t stack) { 
 
 double hp_trend_bytes(const struct hp_trend *trend, const struct hp_trend_row *row, size_t dump) {
   return column_value(trend->dumps[dump].bytes, trend->dumps[dump].filled, row->stack);
+}
+
+/* A stack's labelled rows may sum up to more than fits, in a file that somebody else wrote. */
+static int64_t whole(double value) { return value >= 0x1p63 ? INT64_MAX : value < -0x1p63 ? INT64_MIN : (int64_t)value; }
+
+int64_t hp_trend_whole_bytes(const struct hp_trend *trend, const struct hp_trend_row *row, size_t dump) {
+  return whole(hp_trend_bytes(trend, row, dump));
 }
 
 double hp_trend_error(const struct hp_trend *trend, const struct hp_trend_row *row, size_t dump) {

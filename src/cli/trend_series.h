@@ -76,6 +76,8 @@ void hp_trend_free(struct hp_trend *trend);
 
 /* One point of a stack: estimate and standard error, bytes. */
 double hp_trend_bytes(const struct hp_trend *trend, const struct hp_trend_row *row, size_t dump);
+int64_t hp_trend_whole_bytes(const struct hp_trend *trend, const struct hp_trend_row *row,
+                             size_t dump); /* the nearest there is */
 double hp_trend_error(const struct hp_trend *trend, const struct hp_trend_row *row, size_t dump);
 
 /* "1h-4h", ">=10m", "<1s", "90s" -> nanoseconds of the first number (0 after "<"); -1: no such text. */

@@ -201,7 +201,7 @@ static void write_series(struct hp_json *json, const struct hp_trend *trend, con
   hp_json_real(json, "p", row->fit.p_adjusted);
   hp_json_string(json, "age", row->age);
   hp_json_array(json, "values");
-  for (size_t d = 0; d < trend->dump_count; d++) hp_json_integer(json, NULL, (int64_t)hp_trend_bytes(trend, row, d));
+  for (size_t d = 0; d < trend->dump_count; d++) hp_json_integer(json, NULL, hp_trend_whole_bytes(trend, row, d));
   hp_json_end(json, ']');
   hp_json_array(json, "errors");
   for (size_t d = 0; d < trend->dump_count; d++) hp_json_real(json, NULL, hp_trend_error(trend, row, d));

@@ -221,6 +221,16 @@ static void test_focus_leaves_the_other_stacks_out(void **state) {
   hp_view_frames_free(&frames);
 }
 
+static void test_bytes_beyond_what_fits_are_the_nearest_that_do(void **unused) {
+  (void)unused;
+  double bytes[] = {0x1p63, -0x1p64, 41.5};
+  struct hp_trend_dump dump = {.bytes = bytes, .filled = 3};
+  struct hp_trend trend = {.dumps = &dump, .dump_count = 1};
+  static const int64_t expected[] = {INT64_MAX, INT64_MIN, 41, 0};
+  for (size_t i = 0; i < 4; i++)
+    assert_true(hp_trend_whole_bytes(&trend, &(struct hp_trend_row){.stack = i}, 0) == expected[i]);
+}
+
 static void test_ages_are_read(void **state) {
   (void)state;
   assert_int_equal(hp_trend_parse_age("90s"), 90000000000);
@@ -232,6 +242,8 @@ static void test_ages_are_read(void **state) {
   assert_int_equal(hp_trend_parse_age("old"), -1);
   assert_int_equal(hp_trend_parse_age(""), -1);
   assert_int_equal(hp_trend_parse_age("9999999999999999999d"), -1);
+  assert_int_equal(hp_trend_parse_age("106752d"), -1);
+  assert_int_equal(hp_trend_parse_age("106751d"), 106751 * INT64_C(86400000000000));
   assert_int_equal(hp_trend_parse_age("5 parsecs"), -1);
 }
 
@@ -243,6 +255,7 @@ int main(void) {
       cmocka_unit_test(test_a_series_that_shrinks_keeps_every_dump),
       cmocka_unit_test(test_processes_are_told_apart),
       cmocka_unit_test(test_focus_leaves_the_other_stacks_out),
+      cmocka_unit_test(test_bytes_beyond_what_fits_are_the_nearest_that_do),
       cmocka_unit_test(test_ages_are_read),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
