@@ -51,9 +51,10 @@ struct diff {
   bool wide;
 };
 
+/* The two sides may have run at other addresses. */
 static int compare_by_name(const void *a, const void *b) {
   const struct hp_report_row *x = *(const struct hp_report_row *const *)a, *y = *(const struct hp_report_row *const *)b;
-  int order = strcmp(x->function, y->function);
+  int order = strcmp(hp_report_portable_name(x->function), hp_report_portable_name(y->function));
   if (order == 0) order = strcmp(x->file, y->file);
   return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
 }

@@ -442,6 +442,12 @@ int hp_report_build(const struct hp_profile *profile, const struct hp_report_opt
   return 0;
 }
 
+const char *hp_report_portable_name(const char *function) {
+  if (function[0] != '0' || function[1] != 'x') return function;
+  size_t digits = strspn(function + 2, "0123456789abcdef");
+  return function[2 + digits] == ' ' && function[3 + digits] != '\0' ? function + 3 + digits : function;
+}
+
 void hp_report_free(struct hp_report *report) {
   if (report->names != NULL) hp_report_rows_free(report->names);
   free(report->names);

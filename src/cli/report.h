@@ -66,6 +66,10 @@ int hp_report_build(const struct hp_profile *profile, const struct hp_report_opt
 const struct hp_report_edge *hp_report_callees(const struct hp_report *report, uint32_t row, size_t *count);
 const uint32_t *hp_report_callers(const struct hp_report *report, uint32_t row, size_t *count);
 
+/* The function of a row by which a frame of another profile is the same one: without the address, if it is code without a name that
+ * begins with one. Points into it. */
+const char *hp_report_portable_name(const char *function);
+
 /* Frees what the report owns, not the struct. */
 void hp_report_free(struct hp_report *report);
 

@@ -29,16 +29,9 @@ void hp_view_ids_free(struct hp_view_ids *ids) {
   memset(ids, 0, sizeof *ids);
 }
 
-/* The name by which a frame of another profile is the same one: without the address, if it starts with one. */
-static const char *portable_name(const char *name) {
-  if (name[0] != '0' || name[1] != 'x') return name;
-  size_t digits = strspn(name + 2, "0123456789abcdef");
-  return name[2 + digits] == ' ' && name[3 + digits] != '\0' ? name + 3 + digits : name;
-}
-
 static uint32_t frame_of_row(struct hp_view_frames *frames, const struct hp_report_row *row) {
   const char *function = row->function;
-  struct hp_function key = {.name = hp_profile_intern(frames->texts, portable_name(function))};
+  struct hp_function key = {.name = hp_profile_intern(frames->texts, hp_report_portable_name(function))};
   if (frames->by_line) {
     key.file = hp_profile_intern(frames->texts, row->file);
     key.start_line = row->line;

@@ -17,7 +17,7 @@ from claims import expect, fresh_folder, run_all
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "web"))
-from profile_maker import Maker  # noqa: E402
+from profile_maker import Maker, chunk, number, packed  # noqa: E402
 
 HEAPPROF, LIBRARY, WORK = (os.path.abspath(path) for path in sys.argv[1:4])
 STACK = [("main", "/bin/app"), ("leak", "/bin/app")]
@@ -79,6 +79,24 @@ def test_profiles_without_common_types_are_both_named():
     maker.write(os.path.join(WORK, "cpu.pb.gz"))
     refuses(1, "heap.pb.gz: no sample type cpu in nanoseconds, which cpu.pb.gz has", "diff", profile("heap.pb.gz", 5), "cpu.pb.gz")
     refuses(1, "cpu.pb.gz: no sample type alloc_objects in count, which heap.pb.gz has", "merge", "heap.pb.gz", "cpu.pb.gz", "-o", "out.pb.gz")
+
+
+def test_a_difference_by_line_has_the_errors_of_both_sides():
+    """Code without a name is known by its place in the file, wherever each side was loaded."""
+    def bare(name, start, blocks):
+        strings = ["", "inuse_objects", "count", "inuse_space", "bytes", "space", "/no/such/lib.so", "aabb"]
+        out = b"".join(chunk(1, number(1, i) + number(2, i + 1)) for i in (1, 3)) + chunk(2, packed(1, [1]) + packed(2, [blocks, 50000 * blocks]))
+        out += chunk(3, number(1, 1) + number(2, start) + number(3, start + 4096) + number(5, 6) + number(6, 7))
+        out += chunk(4, number(1, 1) + number(2, 1) + number(3, start + 16)) + b"".join(chunk(6, text.encode()) for text in strings)
+        with open(os.path.join(WORK, name), "wb") as file:
+            file.write(out + chunk(11, number(1, 5) + number(2, 4)) + number(12, 524288))
+        return name
+
+    old, new = bare("old.pb", 0x7f0000000000, 1000), bare("new.pb", 0x7f1000000000, 1010)
+    report = json.loads(heapprof("diff", "--json", "--lines", old, new).stdout)
+    row = report["rows"][0]
+    expect(row["function"] == "0x7f1000000010 lib.so+0x10" and row["flat"] == 500000, row)
+    expect(row["flat_error"] == row["cum_error"] == report["shown_total_error"] > 0, report)
 
 
 def test_a_difference_as_a_profile_tells_no_errors():
