@@ -241,12 +241,21 @@ static void take_head(struct hp_merge *merge, struct incoming *in) {
   if (first->mapping_count != 0) map_mapping(merge, in, 0);
 }
 
-/* Comments stay only if every profile has them: figures of one process say nothing about the sum. But what holds a difference is one. */
+/* Does the library's comment hold figures of one process? What was lost stays: better too little than nothing. */
+static bool has_figures(const char *comment) {
+  static const char *const topics[] = {"heapprof.sampling ", "heapprof.totals ", "heapprof.reconcile ", "heapprof.unseen "};
+  for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
+    if (strncmp(comment, topics[i], strlen(topics[i])) == 0) return true;
+  return false;
+}
+
+/* Comments stay only if every profile has them: figures of one process say nothing about the sum, not even if those of another happen to
+ * be the same. But what holds a difference is one. */
 static void join_comments(struct hp_profile *sum, const struct hp_profile *profile) {
   size_t kept = 0;
   for (size_t i = 0; i < sum->comment_count; i++) {
     const char *text = hp_profile_text(sum, sum->comments[i]);
-    if (hp_profile_is_difference_mark(text) || hp_profile_has_comment(profile, text))
+    if (hp_profile_is_difference_mark(text) || (hp_profile_has_comment(profile, text) && !has_figures(text)))
       sum->comments[kept++] = sum->comments[i];
   }
   sum->comment_count = kept;

@@ -24,7 +24,8 @@ int hp_merge_add(struct hp_merge *merge, const struct hp_profile *profile, const
                  struct hp_error *error);
 
 /* The sum, without rows that are all zero; the caller frees it. The merge is freed. Time is that of the latest profile, duration
- * the sum (of a difference: the span between the two), the period the largest, comments those that all share plus what differs. */
+ * the sum (of a difference: the span between the two), the period the largest, comments those that all share but for the figures of
+ * one process, and the mark of a difference. */
 struct hp_profile *hp_merge_finish(struct hp_merge *merge);
 
 /* Reads the files one after the other and sums them up; one file is just read. "-" is stdin. `origins` (all zero)

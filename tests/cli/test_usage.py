@@ -81,6 +81,18 @@ def test_profiles_without_common_types_are_both_named():
     refuses(1, "cpu.pb.gz: no sample type alloc_objects in count, which heap.pb.gz has", "merge", "heap.pb.gz", "cpu.pb.gz", "-o", "out.pb.gz")
 
 
+def test_figures_of_one_process_are_not_the_sums():
+    """Two runs of one program at rate 1 may have the same; the sum has neither's."""
+    figures = ["heapprof.sampling rate_bytes=1 samples=5 live_samples=3 stacks=1", "heapprof.totals inuse_bytes=10",
+               "heapprof.reconcile inuse_bytes=10 rss_anon_bytes=50", "heapprof.unseen resident_bytes=7"]
+    maker = Maker(period=1, comments=["heapprof.version 0.1.0", *figures, "heapprof.lost reentrant=1", "by hand"])
+    maker.add(STACK, [1, 10, 1, 10])
+    maker.write(os.path.join(WORK, "figures.pb.gz"))
+    expect("5 samples" in heapprof("top", "figures.pb.gz").stdout)
+    comments = json.loads(heapprof("top", "--json", "figures.pb.gz", "figures.pb.gz").stdout)["comments"]
+    expect(comments == ["heapprof.version 0.1.0", "heapprof.lost reentrant=1", "by hand", "sum of 2 profiles"], comments)
+
+
 def test_a_difference_by_line_has_the_errors_of_both_sides():
     """Code without a name is known by its place in the file, wherever each side was loaded."""
     def bare(name, start, blocks):
