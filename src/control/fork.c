@@ -49,6 +49,8 @@ static void before_fork(void) {
   hp_thread.holds_all_locks = 1; /* and the section stays entered: a handler leaves its request for afterwards */
 }
 
+bool hp_fork_has_dump_lock(void) { return hp_thread.holds_all_locks != 0 && has_dump_lock; }
+
 static bool release_tables(void (*unlock_heap)(void)) {
   bool got = has_dump_lock;
   hp_thread.holds_all_locks = 0;

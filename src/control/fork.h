@@ -18,9 +18,14 @@
 #ifndef HP_FORK_H
 #define HP_FORK_H
 
+#include <stdbool.h>
+
 /* Register the handlers; at start-up, before the program registers any: ours then run last before the fork and first after.
  */
 void hp_fork_start(void);
+
+/* Is the calling thread between its fork handlers, in one of the program's, and has the dump lock? Async-signal-safe. */
+bool hp_fork_has_dump_lock(void);
 
 /* Tell a child of a raw fork what it is; nothing in any other process. Async-signal-safe. */
 void hp_fork_notice(void);

@@ -179,20 +179,21 @@ static bool let_helper_dump_last(void) {
   return true;
 }
 
-static void dump_last_here(bool with_dump, int64_t wait_seconds) {
-  if (!hp_dump_lock_for(wait_seconds * 1000000000)) return;
+/* is_locked: the fork that exit() interrupted has the lock, and nobody comes back to release it. */
+static void dump_last_here(bool with_dump, int64_t wait_seconds, bool is_locked) {
+  if (!is_locked && !hp_dump_lock_for(wait_seconds * 1000000000)) return;
   if (with_dump) {
     dump_last();
   } else {
     is_ending = true;
   }
-  hp_dump_unlock();
+  if (!is_locked) hp_dump_unlock();
 }
 
 /* exit() may have been called by a handler that interrupted this thread's own section. Nothing returns there any more, so a
  * lock held there counts as ours; but for the live table, which may be half changed, the books are read without one. */
 void hp_trigger_exit(bool with_dump) {
-  bool is_inside = hp_thread_is_inside_lock();
+  bool is_inside = hp_thread_is_inside_lock(), is_locked = hp_fork_has_dump_lock();
   if (is_inside && (hp_recorder_labels() & HP_LABEL_AGE) != 0) {
     hp_log(HP_LOG_WARN, "no dump at the end: exit() was called by a signal handler that interrupted the profiler");
     return;
@@ -204,7 +205,7 @@ void hp_trigger_exit(bool with_dump) {
   hp_section_enter();
   if (is_inside) hp_thread.holds_all_locks = 1;
   if (!may_wait || !let_helper_dump_last()) {
-    dump_last_here(with_dump, is_inside ? EXIT_WAIT_INSIDE_SECONDS : EXIT_WAIT_SECONDS);
+    dump_last_here(with_dump, is_inside ? EXIT_WAIT_INSIDE_SECONDS : EXIT_WAIT_SECONDS, is_locked);
   }
   if (is_inside) hp_thread.holds_all_locks = 0;
   hp_section_leave();

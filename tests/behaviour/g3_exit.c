@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * G3: the last dump comes in bounded time; frees after it do no harm; however a process ends, it leaves no half file.
- *   FOLDER exit | return | threads | late | _exit | abort | kill | kill-in-dump */
+ *   FOLDER exit | return | threads | late | in-fork | _exit | abort | kill | kill-in-dump */
 #include "behaviour.h"
 
 static void *early[100];
+
+/* A handler that comes when our fork handler has taken all locks: one of the program's, registered before it, raises the signal. */
+static const char *volatile leaves_in_fork;
+static void leave(int number) {
+  (void)number;
+  exit(9);
+}
+static void before_fork(void) {
+  if (leaves_in_fork != NULL) raise(SIGUSR1);
+}
+static void register_early(void) { pthread_atfork(before_fork, NULL, NULL); }
+__attribute__((section(".preinit_array"), used)) static void (*const registering)(void) = register_early;
 
 static void *run_on(void *argument) { /* detached, still at it when the process ends */
   (void)argument;
@@ -35,6 +47,11 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 3; i++) pthread_detach(threads[i]);
     wait_ms(20);
     exit(7);
+  }
+  if (strcmp(how, "in-fork") == 0) {
+    leaves_in_fork = how;
+    signal(SIGUSR1, leave);
+    fork();
   }
   if (strcmp(how, "_exit") == 0) _exit(3);
   if (strcmp(how, "abort") == 0) abort();

@@ -48,6 +48,8 @@ def g3_exit(t):
         if files:
             equal(Profile(r.files[0]).totals("last_words"), [1, 4321, 1, 4321])
             equal(Profile(r.files[0]).totals("at_exit")[:2], [1, 77])  # main's exit handlers are in it
+    r = t.run("in-fork", status=9, exit_dump=1)
+    equal(Profile(r.files[0]).totals("last_words"), [1, 4321, 1, 4321])
     folder = t.folder()
     binary = os.path.join(t.binaries, t.name)
     env = t.environment(folder, {})
