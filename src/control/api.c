@@ -59,7 +59,7 @@ HP_EXPORT int heapprof_set_sample_rate(uint64_t bytes) {
 HP_EXPORT int heapprof_dump(const char *path) {
   hp_fork_notice();
   if (hp_process.is_inert) return -EPERM;
-  if (hp_thread_is_inside_lock()) return -EBUSY;
+  if (hp_thread_is_inside_lock() || hp_fork_has_dump_lock()) return -EBUSY;
   int saved_errno = errno;
   hp_section_enter();
   hp_allocator_figures_refresh();
@@ -78,7 +78,7 @@ HP_EXPORT int heapprof_dump(const char *path) {
 HP_EXPORT int heapprof_reset(void) {
   hp_fork_notice();
   if (hp_process.is_inert) return -EPERM;
-  if (hp_thread_is_inside_lock()) return -EBUSY;
+  if (hp_thread_is_inside_lock() || hp_fork_has_dump_lock()) return -EBUSY;
   hp_section_enter();
   int result = -EBUSY;
   if (hp_dump_lock_for((int64_t)DUMP_WAIT_SECONDS * 1000000000)) {

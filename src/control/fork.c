@@ -96,7 +96,12 @@ static void start_child(bool was_dumping) {
 /* The parent's handler has interrupted us. If that was between the handlers of a fork, all tables are whole. */
 static void start_unprepared_child(void) {
   unprepared--;
-  start_child(hp_thread.holds_all_locks == 0 || !has_dump_lock);
+  bool has_lock = hp_fork_has_dump_lock();
+  start_child(!has_lock);
+  if (has_lock) {
+    has_dump_lock = false; /* it is free in a child */
+    hp_thread_lock_end();
+  }
   if (hp_thread.holds_all_locks == 0) return;
   hp_sampled_after_fork();
   hp_peak_tracker_after_fork();
