@@ -70,6 +70,7 @@ static void after_fork_parent(void) {
   }
   bool got = release_tables(hp_heap_unlock_all_parent);
   if (got) hp_dump_unlock();
+  hp_unwind_catch_up();
   hp_section_leave();
   hp_thread.dump_wanted = 0;
   hp_trigger_look_again();
@@ -117,6 +118,7 @@ static void after_fork_child(void) {
   hp_thread.locks_held = 0;
   hp_sampled_after_fork();
   hp_peak_tracker_after_fork();
+  hp_unwind_catch_up();
   hp_section_leave();
 }
 

@@ -15,6 +15,7 @@
 #include "remembered.h"
 #include "rule_cache.h"
 #include "sys.h"
+#include "thread_state.h"
 #include "walk.h"
 
 static void walk_begin(struct hp_walk *walk, const struct hp_frame_start *start) {
@@ -275,18 +276,32 @@ HP_READS_STACK bool hp_unwind_was_left(uintptr_t frame, uintptr_t return_word, u
 
 static __thread uint32_t own_unloads HP_TLS; /* this thread is in so many dlcloses */
 
+static bool has_missed_unload; /* of who holds all locks */
+
 void hp_unwind_before_unload(void) {
+  if (HP_UNLIKELY(hp_thread.holds_all_locks != 0)) {
+    has_missed_unload = true;
+    return;
+  }
   own_unloads++;
   hp_rule_cache_suspend();
   hp_object_find_suspend();
 }
 
 bool hp_unwind_after_unload(void) {
+  if (HP_UNLIKELY(hp_thread.holds_all_locks != 0)) return false;
   bool can_look = hp_object_find_resume(); /* if not, another thread is about to */
   bool died = can_look && hp_modules_check();
   hp_rule_cache_resume(hp_modules_epoch());
   own_unloads--;
   return died;
+}
+
+void hp_unwind_catch_up(void) {
+  if (HP_LIKELY(!has_missed_unload)) return;
+  has_missed_unload = false;
+  hp_unwind_before_unload();
+  hp_unwind_after_unload();
 }
 
 void hp_unwind_after_fork(void) {

@@ -75,9 +75,13 @@ void hp_unwind_flush(void);
 
 /* Around the program's dlclose: between the two nothing is cached; after it the modules that have gone are marked dead
  * (modules.h) and their rules dropped. Returns whether a known module died. Any thread. hp_unwind_after_unload takes locks
- * that a sample taken in a signal handler on this thread would wait for: call it inside the profiler's own section. */
+ * that a sample taken in a signal handler on this thread would wait for: call it inside the profiler's own section. Between this
+ * thread's fork handlers, where it has these locks, both only note that there was one, for hp_unwind_catch_up(). */
 void hp_unwind_before_unload(void);
 bool hp_unwind_after_unload(void);
+
+/* Behind the fork, on both sides, with no lock held: what such a dlclose would have done. Own section. */
+void hp_unwind_catch_up(void);
 
 /* In a forked child, none of this folder's locks held: the unloads that threads of the parent are in will never end here. Own
  * section. */

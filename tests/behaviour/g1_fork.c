@@ -4,6 +4,7 @@
  *   FOLDER storm      forks while four threads allocate and dump, and while a slow dump is under way
  *   FOLDER unwanted   under HEAPPROF_CHILDREN=0
  *   FOLDER between    frees nearly all and forks again between our fork handlers, while this thread has all locks */
+#include <dlfcn.h>
 #include <fcntl.h>
 
 #include "behaviour.h"
@@ -159,6 +160,7 @@ static void free_and_fork(void) {
   is_inside = true;
   for (int i = 0; i < 3; i++) CHECK_EQUAL(heapprof_dump(NULL), -EBUSY); /* at once: this thread has the lock itself */
   CHECK_EQUAL(heapprof_reset(), -EBUSY);
+  CHECK_EQUAL(dlclose(dlopen(NULL, RTLD_NOW)), 0);
   signal(SIGUSR1, fork_again);
   raise(SIGUSR1);
   is_inside = false;
