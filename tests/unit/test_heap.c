@@ -53,6 +53,7 @@ static void without_memory_a_block_is_refused_and_costs_nothing(void **state) {
 static void a_system_that_goes_on_refusing_is_seldom_asked_and_is_asked_again(void **state) {
   (void)state;
   enum { CALLS = 20000 };
+  hp_heap_free(hp_heap_alloc(1)); /* a start is another claim; where no limit holds (qemu) it has not been tried */
   size_t base = hp_memory_used();
   is_refusing = true;
   refusals = 0;
