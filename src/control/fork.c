@@ -21,6 +21,7 @@
 #include "sys.h"
 #include "thread_state.h"
 #include "trigger.h"
+#include "unseen.h"
 #include "unwinder.h"
 
 enum { FORK_WAIT_NANOS = 20 * 1000 * 1000 };
@@ -86,6 +87,7 @@ static void start_child(bool was_dumping) {
   hp_sampler_reseed();
   hp_unwind_after_fork();
   hp_allocator_figures_after_fork();
+  hp_unseen_after_fork();
   if (!hp_process.config.children) {
     hp_process.is_inert = true;
     hp_sampler_set_rate(0);

@@ -195,3 +195,5 @@ void hp_unseen_look(const struct hp_reading *reading, const struct hp_resident *
 struct hp_unseen hp_unseen_found(void) {
   return confirmed;
 }
+
+void hp_unseen_after_fork(void) { in_a_row.resident = in_a_row.allocator = 0; }

@@ -42,5 +42,7 @@ void hp_unseen_judge(const struct hp_unseen_facts *facts, struct hp_unseen *out)
 void hp_unseen_look(const struct hp_reading *reading, const struct hp_resident *resident);
 /* What the last look found that can be relied on. */
 struct hp_unseen hp_unseen_found(void);
+/* In a forked child: what was found in its parent does not count. */
+void hp_unseen_after_fork(void);
 
 #endif
