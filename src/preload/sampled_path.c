@@ -152,6 +152,7 @@ void hp_sampled_settle(const struct hp_live_record *record, bool is_freed) {
 static void leave_taking_section(void) {
   enum { TAKINGS_A_LOOK = 16 };
   hp_section_leave();
+  hp_sampler_mend_gap();
   if (HP_UNLIKELY(hp_thread.dump_wanted != 0) || ++hp_thread.takings % TAKINGS_A_LOOK == 0) run_epilogue();
 }
 

@@ -58,6 +58,12 @@ static inline void hp_sampler_forget_gap(void) {
   hp_thread.bytes_left = 0;
 }
 
+/* A handler that allocates just between the two instructions of hp_sampler_fits() may leave a gap that has wrapped round, and the thread
+ * would never be sampled again: such a one is drawn anew. Now and then; own thread. */
+static inline void hp_sampler_mend_gap(void) {
+  if (HP_UNLIKELY(hp_thread.bytes_left > UINT64_MAX / 2) && hp_sampler_rate() != 0) hp_sampler_forget_gap();
+}
+
 /* The thread's generator starts anew, and so does its gap: a forked child must not repeat its parent's. Own thread. */
 void hp_sampler_reseed(void);
 /* Tests: every generator starts from this seed and a counter instead of clock and addresses. */

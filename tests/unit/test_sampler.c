@@ -97,12 +97,35 @@ static void b2_a_change_of_rate_samples_nobody(void **state) {
   for (int i = 0; i < 1000; i++) assert_true(is_sample(0));
 }
 
+static void a_gap_that_wrapped_round_is_drawn_anew(void **state) {
+  (void)state;
+  hp_sampler_set_rate(512 << 10);
+  hp_sampler_forget_gap();
+  hp_sampler_decide_slow(16);
+  uint64_t drawn = hp_thread.bytes_left;
+  hp_sampler_mend_gap();
+  assert_int_equal(hp_thread.bytes_left, drawn);
+  assert_true(hp_sampler_is_current());
+  hp_thread.bytes_left -= drawn + 100;     /* what 100 bytes too many leave */
+  assert_true(hp_sampler_passes(1 << 30)); /* so it would go on for ever */
+  hp_sampler_mend_gap();
+  assert_false(hp_sampler_passes(16));
+  hp_sampler_decide_slow(16);
+  assert_true(hp_thread.bytes_left < (uint64_t)1 << 46);
+  hp_sampler_set_rate(0);
+  hp_sampler_forget_gap();
+  hp_sampler_decide_slow(16);
+  hp_sampler_mend_gap(); /* without sampling there is no end to a gap */
+  assert_true(hp_sampler_passes(16));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(b3_weights_are_one_over_the_probability),
                                      cmocka_unit_test(b3_a_site_of_many_small_and_one_large_block_is_not_averaged),
                                      cmocka_unit_test(quantised_weights_are_unbiased),
                                      cmocka_unit_test(b1_gaps_are_exponential),
                                      cmocka_unit_test(b1_the_share_of_samples_is_1_minus_e_to_the_minus_s_over_r),
-                                     cmocka_unit_test(b2_a_change_of_rate_samples_nobody)};
+                                     cmocka_unit_test(b2_a_change_of_rate_samples_nobody),
+                                     cmocka_unit_test(a_gap_that_wrapped_round_is_drawn_anew)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
