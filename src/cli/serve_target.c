@@ -84,24 +84,25 @@ bool hp_serve_target_runs(struct hp_serve_target *target, int *out_status) {
   return !hp_process_has_ended(target->pid);
 }
 
-/* Of the files of one dump the one that says most: with memory in use, else any. */
-static int read_best(const struct hp_out_list *files, struct hp_profile **out, struct hp_error *error) {
-  *out = NULL;
-  hp_error_set(error, "the dump brought no file but of the peak");
-  for (size_t i = 0; i < files->count; i++) {
-    struct hp_profile *profile;
-    if (hp_out_is_peak(files->files[i].path)) continue;
-    if (hp_profile_read(files->files[i].path, &profile, error) != 0) continue;
-    bool has_use = hp_profile_type_find(profile, "inuse_space") != HP_NONE;
-    if (*out != NULL && (!has_use || hp_profile_type_find(*out, "inuse_space") != HP_NONE)) {
-      hp_profile_free(profile);
-      continue;
-    }
-    hp_profile_free(*out);
-    *out = profile;
+/* How much a file says, by its kind, which its name ends in when a dump writes several. 0: nothing that is served. */
+static size_t worth_of(const char *path) {
+  static const char *const endings[] = {".peak.pb.gz", ".delta.pb.gz", ".alloc.pb.gz", ".heap.pb.gz"};
+  size_t count = sizeof endings / sizeof endings[0], length = strlen(path), worth = 0;
+  for (; worth < count; worth++) {
+    size_t ending = strlen(endings[worth]);
+    if (length >= ending && strcmp(path + length - ending, endings[worth]) == 0) break;
   }
-  if (*out != NULL) return 0;
-  return -1;
+  return worth;
+}
+
+/* Of the files of one dump the one that says most: all columns, else memory in use, else all that was allocated. */
+static int read_best(const struct hp_out_list *files, struct hp_profile **out, struct hp_error *error) {
+  const char *best = NULL;
+  for (size_t i = 0; i < files->count; i++) {
+    size_t worth = worth_of(files->files[i].path);
+    if (worth > (best != NULL ? worth_of(best) : 0)) best = files->files[i].path;
+  }
+  return best != NULL ? hp_profile_read(best, out, error) : hp_error_set(error, "the dump brought no file but of the peak");
 }
 
 /* Removes what the request brought about: files of one number. Should a dump for another reason have come at the same moment nobody can

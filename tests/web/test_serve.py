@@ -253,6 +253,19 @@ class LifeTest(unittest.TestCase):
             self.assertEqual([], os.listdir(server.folder.name))
             server.close()
 
+    def test_of_several_kinds_the_one_that_says_most_is_served(self):
+        """Whatever order the folder lists them in; a delta would fall from one request to the next."""
+        for kinds in ("delta,alloc", "alloc,delta", "heap,full", "full,heap"):
+            server = Server("--", sys.executable, "-c", PROGRAM, env={"HEAPPROF_KIND": kinds})
+            before = 0
+            for _ in range(4):
+                profile = server.profile("/debug/pprof/allocs")[1]
+                allocated = sum(sample["value"][1] for sample in profile.samples)
+                self.assertGreater(allocated, before, kinds)
+                self.assertEqual("full" in kinds, ("inuse_space", "bytes") in profile.types)
+                before = allocated
+            server.close()
+
     def test_a_stop_reaches_the_command(self):
         for number, program in ((signal.SIGTERM, PROGRAM), (signal.SIGINT, "import signal; signal.signal(2, signal.SIG_DFL)\n" + PROGRAM)):
             server = Server(sys.executable, "-c", program)
