@@ -4,14 +4,15 @@
 include(CMakePackageConfigHelpers)
 set(HEAPPROF_CONTACT "heapprof developers <heapprof@heapprof.invalid>" CACHE STRING "Maintainer in the Debian packages")
 
-# Compressed on the way, as Debian has its manual pages and changelogs.
+# Compressed, as Debian has its manual pages and changelogs; when it is configured, so that installing writes nothing here: after a
+# `sudo cmake --install` it would be root's.
 function(hp_install_compressed file directory component)
   get_filename_component(name ${file} NAME)
   set(compressed ${CMAKE_BINARY_DIR}/compressed/${component}/${name}.gz)
   get_filename_component(folder ${compressed} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
-  install(CODE "execute_process(COMMAND gzip -9nc ${file} OUTPUT_FILE ${compressed} COMMAND_ERROR_IS_FATAL ANY)"
-    COMPONENT ${component})
+  execute_process(COMMAND gzip -9nc ${file} OUTPUT_FILE ${compressed} COMMAND_ERROR_IS_FATAL ANY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   install(FILES ${compressed} DESTINATION ${directory} COMPONENT ${component})
 endfunction()
 

@@ -11,11 +11,11 @@ mkdir -p "$dir"
 for member in $(printf %s "$exclude" | tr ';' ' '); do rm -f "$dir/$member"; done
 "$nm" -A --defined-only --extern-only "$dir"/*.o 2>/dev/null | awk -v p="$prefix" 'NF >= 3 {print $NF, p $NF}' | sort -u >"$dir/renames"
 printf '%s\n' "$redirect" | tr ';' '\n' | sed -n 's/^\(.*\)=\(.*\)$/\1 \2/p' >>"$dir/renames"
-options="--redefine-syms=$dir/renames --strip-debug"
+options=--strip-debug
 if [ "$strip_init" = TRUE ]; then options="$options --remove-section=.init_array --remove-section=.rela.init_array --remove-section=.ctors --remove-section=.rela.ctors"; fi
 for object in "$dir"/*.o; do
   # shellcheck disable=SC2086 # the options are words
-  "$objcopy" $options "$object"
+  "$objcopy" --redefine-syms="$dir/renames" $options "$object"
 done
 "$ar" rcs "$out" "$dir"/*.o
 rm -rf "$dir"
