@@ -117,8 +117,10 @@ bool hp_config_parse_signal(const char *text, int *out) {
     found = signal_by_name(name);
     if (found < 0) found = signal_by_realtime_name(name);
   }
-  /* 32 and 33 are libc's own; the others cannot be caught. */
+  /* 32 and 33 are libc's own, KILL and STOP cannot be caught; and by a handler that returns from a fault the program would never end. */
   if (found <= 0 || found > SIGRTMAX || found == SIGKILL || found == SIGSTOP || found == 32 || found == 33) return false;
+  if (found == SIGSEGV || found == SIGBUS || found == SIGFPE || found == SIGILL || found == SIGTRAP || found == SIGSYS)
+    return false;
   *out = found;
   return true;
 }
@@ -182,10 +184,20 @@ const char *const hp_config_kind_words[] = {"full", "heap", "alloc", "delta", NU
 _Static_assert(HP_ARRAY_LENGTH(hp_config_kind_words) == HP_KIND_PEAK + 1, "a word for each kind, and the end");
 static const char *const label_words[] = {"size", "thread", "age", NULL};
 
+/* A folder's default name, of its own: by HEAPPROF_OUT's the lines would be appended to the first profile. */
+static const char log_name[] = "heapprof.%e.%p.log";
+
+static const char *keep_log_file(const char *path) {
+  static char kept[KEPT_PATH_BYTES + sizeof log_name];
+  if (keep_path(kept, path) == NULL) return NULL;
+  size_t n = strlen(kept);
+  if (kept[n - 1] == '/') memcpy(kept + n, log_name, sizeof log_name);
+  return kept;
+}
+
 /* First, since they decide where complaints about the others go. */
 static void read_log(const struct reader *r, struct hp_config *c) {
-  static char kept_log_file[KEPT_PATH_BYTES];
-  c->log_file = keep_path(kept_log_file, hp_config_find(r->environment, "HEAPPROF_LOG_FILE"));
+  c->log_file = keep_log_file(hp_config_find(r->environment, "HEAPPROF_LOG_FILE"));
   const char *text = hp_config_find(r->environment, "HEAPPROF_LOG");
   if (text == NULL) return;
   for (unsigned i = 0; log_words[i] != NULL; i++) {
@@ -221,7 +233,7 @@ void hp_config_read(struct hp_config *c, char *const *environment, hp_config_com
   text = hp_config_find(environment, "HEAPPROF_SIGNAL");
   c->signal_is_chosen = text != NULL && hp_config_parse_signal(text, &c->signal);
   if (text != NULL && !c->signal_is_chosen) {
-    complain("HEAPPROF_SIGNAL", text, "is no signal that a program can catch; using SIGUSR2");
+    complain("HEAPPROF_SIGNAL", text, "is no signal that can ask for a profile; using SIGUSR2");
   }
   text = hp_config_find(environment, "HEAPPROF_PERIOD");
   if (text != NULL && !hp_config_parse_seconds(text, &c->period_nanos)) {

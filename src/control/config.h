@@ -26,7 +26,7 @@ struct hp_config {
   bool symbols;
   bool children;
   enum hp_log_level log_level;
-  const char *log_file; /* NULL: stderr */
+  const char *log_file; /* NULL: stderr; never ends in '/' */
 };
 
 /* By enum hp_profile_kind, but the peak, which has a variable of its own; NULL at the end. */

@@ -79,8 +79,9 @@ static void signals_by_name_or_number(void **state) {
   assert_true(hp_config_parse_signal("RTMIN+3", &number) && number == SIGRTMIN + 3);
   assert_true(hp_config_parse_signal("SIGRTMAX-1", &number) && number == SIGRTMAX - 1);
   assert_true(hp_config_parse_signal("none", &number) && number == 0);
-  static const char *const bad[] = {"",   "0",    "65",       "KILL",    "SIGSTOP",  "9",   "32",
-                                    "33", "usr1", "RTMIN+99", "RTMIN-1", "RTMAX-64", "12x", "-1"};
+  static const char *const bad[] = {"",   "0",    "65",       "KILL",    "SIGSTOP",  "9",    "32",
+                                    "33", "usr1", "RTMIN+99", "RTMIN-1", "RTMAX-64", "12x",  "-1",
+                                    "11", "SEGV", "SIGBUS",   "FPE",     "ILL",      "TRAP", "SYS"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_false(hp_config_parse_signal(bad[i], &number));
 }
 
@@ -124,6 +125,7 @@ static void each_variable_is_read(void **state) {
   assert_false(read_one("HEAPPROF_CHILDREN=0").children);
   assert_int_equal(read_one("HEAPPROF_LOG=debug").log_level, HP_LOG_DEBUG);
   assert_string_equal(read_one("HEAPPROF_LOG_FILE=/tmp/l").log_file, "/tmp/l");
+  assert_string_equal(read_one("HEAPPROF_LOG_FILE=logs/").log_file, "logs/heapprof.%e.%p.log"); /* no profile's name */
   assert_int_equal(complaint_count, 0);
 }
 
