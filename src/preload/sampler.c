@@ -35,6 +35,7 @@ void hp_sampler_test_seed(uint64_t seed) { fixed_seed = seed; }
 void hp_sampler_reseed(void) {
   uint64_t count = hp_add_relaxed(&seed_counter, 1);
   uint64_t seed;
+  hp_thread.rng.state = hp_hash_mix(count + 1); /* not 0: the clock may be the program's own, and allocate */
   if (fixed_seed != 0) {
     seed = hp_hash_mix(fixed_seed + count * HP_HASH_MULTIPLIER);
   } else {
