@@ -27,6 +27,13 @@ struct dump {
   char *templates[2]; /* a relative name is meant from where the process started: its first PWD, or where it is now */
 };
 
+/* As the library says, else as it reads its environment. 0: none. */
+static int signal_of(const struct hp_process *process) {
+  if (process->state_of_library.is_known) return process->state_of_library.signal;
+  int number = process->signal_text != NULL ? hp_signal_parse(process->signal_text) : SIGUSR2;
+  return number >= 0 ? number : SIGUSR2; /* what the library does with a bad value */
+}
+
 /* Why the process cannot be asked, if it cannot. */
 static int check(struct dump *dump, struct hp_error *error) {
   struct hp_process *process = &dump->process;
@@ -38,24 +45,31 @@ static int check(struct dump *dump, struct hp_error *error) {
   if (!process->has_library)
     return hp_error_set(
         error, "process %" PRId64 " is not profiled: libheapprof.so is not in it (start it with heapprof run)", pid);
-  dump->signal = process->signal_text != NULL ? hp_signal_parse(process->signal_text) : SIGUSR2;
-  if (dump->signal == 0)
+  dump->signal = signal_of(process);
+  if (dump->signal <= 0 || dump->signal > 64)
     return hp_error_set(error, "process %" PRId64 " takes no dump signal: it was started with HEAPPROF_SIGNAL=none", pid);
-  if (dump->signal < 0) dump->signal = SIGUSR2; /* what the library does with a bad value */
   if ((process->caught & (uint64_t)1 << (dump->signal - 1)) == 0)
     return hp_error_set(error,
                         "process %" PRId64
                         " has the library but no handler for signal %d (%s): profiling is off in it, or "
                         "the program took the signal for itself",
                         pid, dump->signal, strsignal(dump->signal));
+  if (process->state_of_library.is_signal_lost)
+    return hp_error_set(
+        error,
+        "process %" PRId64
+        " has a handler of its own for signal %d (%s), which was not sent: start it with another HEAPPROF_SIGNAL",
+        pid, dump->signal, strsignal(dump->signal));
   return 0;
 }
 
 static void set_templates(struct dump *dump) {
   const struct hp_process *process = &dump->process;
-  const char *start = process->start_directory, *now = process->directory;
-  if (start != NULL && start[0] == '/') dump->templates[0] = hp_out_template_absolute(process->out_text, start);
-  if (now != NULL && now[0] == '/') dump->templates[1] = hp_out_template_absolute(process->out_text, now);
+  const struct hp_library_state *known = &process->state_of_library;
+  const char *out = known->out_template != NULL ? known->out_template : process->out_text;
+  const char *start = known->directory != NULL ? known->directory : process->start_directory, *now = process->directory;
+  if (start != NULL && start[0] == '/') dump->templates[0] = hp_out_template_absolute(out, start);
+  if (now != NULL && now[0] == '/') dump->templates[1] = hp_out_template_absolute(out, now);
   if (dump->templates[0] != NULL && dump->templates[1] != NULL && strcmp(dump->templates[0], dump->templates[1]) == 0) {
     free(dump->templates[1]);
     dump->templates[1] = NULL;

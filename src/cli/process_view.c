@@ -123,6 +123,7 @@ static void see_library(struct hp_process *process) {
   free(path);
   if (maps == NULL) return;
   process->has_library = strstr(maps, "/libheapprof.so") != NULL;
+  if (process->has_library) hp_library_state_read(process->living, maps, &process->state_of_library);
   free(maps);
 }
 
@@ -201,6 +202,7 @@ int hp_process_look(int64_t pid, struct hp_process *out, struct hp_error *error)
 }
 
 void hp_process_free(struct hp_process *process) {
+  hp_library_state_free(&process->state_of_library);
   free(process->living);
   free(process->signal_text);
   free(process->out_text);

@@ -8,15 +8,17 @@
 #include <stdint.h>
 
 #include "cli_error.h"
+#include "library_state.h"
 
 struct hp_process {
-  int64_t pid;           /* the process, also when asked by the id of one of its threads */
-  int64_t inner_pid;     /* as the process sees itself (pid namespaces) */
-  char state;            /* R, S, D, T (stopped), t (traced), Z (zombie) ... of the main thread */
-  int64_t threads;       /* how many it has; of a zombie without any: 1 or less */
-  uint64_t caught;       /* signals with a handler, bit n-1 for signal n */
-  uint64_t blocked;      /* signals blocked in every thread */
-  bool has_library;      /* libheapprof.so is mapped */
+  int64_t pid;       /* the process, also when asked by the id of one of its threads */
+  int64_t inner_pid; /* as the process sees itself (pid namespaces) */
+  char state;        /* R, S, D, T (stopped), t (traced), Z (zombie) ... of the main thread */
+  int64_t threads;   /* how many it has; of a zombie without any: 1 or less */
+  uint64_t caught;   /* signals with a handler, bit n-1 for signal n */
+  uint64_t blocked;  /* signals blocked in every thread */
+  bool has_library;  /* libheapprof.so is mapped */
+  struct hp_library_state state_of_library;
   char *signal_text;     /* HEAPPROF_SIGNAL it was started with, null: unset */
   char *out_text;        /* HEAPPROF_OUT, null: unset */
   char *start_directory; /* PWD it was started with, null: unknown */

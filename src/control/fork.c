@@ -38,6 +38,7 @@ static void before_fork(void) {
     unprepared++;
     return;
   }
+  if (!hp_process.is_inert) hp_trigger_check_handler(); /* servers set theirs, and fork */
   hp_section_enter();
   bool got = hp_dump_lock_for(FORK_WAIT_NANOS);
   hp_peak_tracker_lock();

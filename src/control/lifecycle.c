@@ -26,6 +26,7 @@
 #include "path_template.h"
 #include "peak_tracker.h"
 #include "process.h"
+#include "publish.h"
 #include "recorder.h"
 #include "sampled_path.h"
 #include "sampler.h"
@@ -160,6 +161,7 @@ static void start(void) {
   hp_fork_start();
   hp_call_filter_start();
   hp_trigger_start();
+  hp_publish();
   hp_sampled_epilogue = hp_trigger_section_end;
   hp_hook_before_thread = hp_helper_start;
   hp_hook_main_leaves = hp_helper_main_leaves;

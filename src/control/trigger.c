@@ -15,6 +15,7 @@
 #include "labels.h"
 #include "log.h"
 #include "process.h"
+#include "publish.h"
 #include "recorder.h"
 #include "sys.h"
 #include "thread_state.h"
@@ -48,10 +49,9 @@ static void handle_signal(int number, siginfo_t *info, void *context) {
   errno = saved_errno;
 }
 
-/* Has the program put a handler of its own in our place? Said once. */
-static void check_handler(void) {
+void hp_trigger_check_handler(void) {
   int number = hp_process.config.signal;
-  if (number == 0 || hp_load_relaxed(&is_handler_lost)) return;
+  if (number == 0) return;
   struct {
     void *handler;
     unsigned long flags;
@@ -59,8 +59,9 @@ static void check_handler(void) {
     uint64_t mask;
   } now = {0};
   if (hp_syscall4(SYS_rt_sigaction, number, NULL, &now, 8) != 0) return;
-  if (now.handler == (void *)handle_signal) return;
-  if (hp_exchange(&is_handler_lost, true)) return;
+  bool is_lost = now.handler != (void *)handle_signal;
+  hp_store_relaxed(&hp_published.is_signal_lost, is_lost);
+  if (!is_lost || hp_exchange(&is_handler_lost, true)) return;
   /* Nobody chose the default signal; programs that use it for themselves (xargs, every JVM) are no news. */
   enum hp_log_level level = hp_process.config.signal_is_chosen ? HP_LOG_WARN : HP_LOG_INFO;
   hp_log(level, "the program has taken over signal %d, it no longer dumps; choose another with HEAPPROF_SIGNAL", number);
@@ -200,7 +201,7 @@ void hp_trigger_exit(bool with_dump) {
   }
   hp_fork_notice();
   if (hp_process.is_inert) return;
-  check_handler();
+  hp_trigger_check_handler();
   bool may_wait = with_dump && hp_thread.section == 0; /* else a handler interrupted us, or we are the helper */
   hp_section_enter();
   if (is_inside) hp_thread.holds_all_locks = 1;
@@ -254,7 +255,7 @@ void hp_trigger_section_end(void) {
   int64_t check = hp_load_relaxed(&next_check_nanos);
   if (HP_UNLIKELY(now >= check) && __atomic_compare_exchange_n(&next_check_nanos, &check, now + HANDLER_CHECK_NANOS, false,
                                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    check_handler();
+    hp_trigger_check_handler();
   }
   if (hp_helper_is_running()) return; /* it keeps the period */
   bool is_due;

@@ -16,6 +16,8 @@
 
 /* At start-up: install the handler of HEAPPROF_SIGNAL, start the period's clock. */
 void hp_trigger_start(void);
+/* Has the program put a handler of its own in our place? That is published, and said once. */
+void hp_trigger_check_handler(void);
 /* After a fork, in the child: no request is pending, the period begins anew, growth counts from what is in use now. */
 void hp_trigger_after_fork(void);
 

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -30,6 +31,12 @@ PROGRAM = r"""
 #include <unistd.h>
 static void *volatile kept;
 static void on_term(int s) { (void)s; exit(42); }
+extern char **environ;
+static void write_title(void) { /* as redis and nginx do */
+  char *first = environ[0], *end = first;
+  for (char **p = environ; *p != NULL; p++) end = *p + strlen(*p) + 1;
+  memset(first, ' ', (size_t)(end - first));
+}
 static void *idle(void *p) { for (;;) pause(); return p; }
 __attribute__((noinline)) static void work(void) { for (int i = 0; i < 100; i++) kept = malloc(1000); }
 int main(int argc, char **argv) {
@@ -38,6 +45,8 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "term") == 0) signal(SIGTERM, on_term);
     if (strcmp(argv[i], "chdir") == 0 && chdir("/") != 0) return 1;
     if (strcmp(argv[i], "own") == 0) signal(SIGUSR2, SIG_DFL);
+    if (strcmp(argv[i], "handler") == 0) signal(SIGUSR2, on_term);
+    if (strcmp(argv[i], "title") == 0) write_title();
     if (strcmp(argv[i], "thread") == 0) { pthread_t t; pthread_create(&t, NULL, idle, NULL); }
     if (strcmp(argv[i], "leave") == 0) { puts("ready"); fflush(stdout); pthread_exit(NULL); }
     if (strcmp(argv[i], "fork") == 0) { pid_t p = fork(); if (p == 0) { work(); exit(0); } waitpid(p, NULL, 0); }
@@ -353,6 +362,58 @@ def test_dump_of_a_process_that_took_the_signal_back_does_not_kill_it():
         expect(process.poll() is None)
     finally:
         stop(process)
+
+
+def memory_is_ours_to_read(pid):
+    try:
+        with open("/proc/%d/mem" % pid, "rb"):
+            return True
+    except OSError:
+        return False
+
+
+def test_dump_of_a_process_with_a_handler_of_its_own_leaves_it_alone():
+    """nginx upgrades itself at SIGUSR2, haproxy and php-fpm reload."""
+    process = start(fresh("handler"), "handler", "fork")  # it looks when the program forks
+    try:
+        if not memory_is_ours_to_read(process.pid):
+            return "skipped: the memory of another process cannot be read"
+        one_error(heapprof("dump", "-t", "300", str(process.pid)), "a handler of its own")
+        expect(process.poll() is None)
+    finally:
+        stop(process)
+
+
+def test_dump_of_a_process_that_overwrote_its_environment():
+    folder, elsewhere = fresh("title"), fresh("title_out")
+    process = start(folder, "title", HEAPPROF_OUT=elsewhere + "/its own.%p.%n.pb.gz", HEAPPROF_SIGNAL="RTMIN+3")
+    try:
+        if not memory_is_ours_to_read(process.pid):
+            return "skipped: the memory of another process cannot be read"
+        with open("/proc/%d/environ" % process.pid) as environment:
+            expect("HEAPPROF" not in environment.read())
+        result = heapprof("dump", "-t", "300", str(process.pid))
+        expect(result.returncode == 0 and result.stdout == "%s/its own.%d.0.pb.gz\n" % (elsewhere, process.pid), result.stdout, result.stderr)
+    finally:
+        stop(process)
+
+
+def test_dump_does_not_trust_what_a_process_says_to_be_the_library():
+    """Bytes that look like the library's settings (base/published.h), with a signal, a size and addresses that are none."""
+    folder = fresh("liar")
+    for values in ((0xffffffff, 99, 1, 0, 1, 2**64 - 1), (64, -5, 0, 0, 0xffff800000000000, 0xdeadbeef), (0, 0, 0, 0, 0, 0)):
+        text = b"\x7fheapprof: settings of this process".ljust(40, b"\0") + struct.pack("<IiIIQQ", *values)
+        with open(folder + "/libheapprof.so", "wb") as file:
+            file.write(bytes(64) + text + bytes(4000))
+        liar = ("import mmap, sys, time; f = open('libheapprof.so', 'r+b'); m = mmap.mmap(f.fileno(), 0, flags=mmap.MAP_PRIVATE); "
+                "print('ready', flush=True); time.sleep(900)")
+        process = subprocess.Popen([sys.executable, "-c", liar], cwd=folder, stdout=subprocess.PIPE, text=True)
+        try:
+            expect(process.stdout.readline() == "ready\n")
+            one_error(heapprof("dump", "-t", "1", str(process.pid)), "process %d" % process.pid)
+            expect(process.poll() is None)
+        finally:
+            stop(process)
 
 
 def test_dump_of_a_zombie():
