@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "module_file.h"
+
 enum { MAPPING_PAGE = 4096 };
 
 /* Where moved mappings go, one after the other: beyond the largest user address space there is, below the kernel's. */
@@ -20,7 +22,7 @@ static size_t path_length(const char *path) {
 }
 
 static uint32_t file_name(struct hp_mapping_table *table, const struct hp_module *module) {
-  const char *path = module->path != NULL ? module->path : "";
+  const char *path = hp_module_file(module, table->arena);
   if (module->is_executable && table->executable != NULL) path = table->executable;
   if (module->is_vdso) path = "[vdso]";
   return hp_string_interner_add(table->strings, path, path_length(path), false);

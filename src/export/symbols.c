@@ -8,6 +8,7 @@
 #include "budget.h"
 #include "elf_reader.h"
 #include "elf_symbols.h"
+#include "module_file.h"
 #include "pair_map.h"
 #include "string_interner.h"
 #include "sys.h"
@@ -84,13 +85,14 @@ static bool speaks_for(const struct hp_elf *elf, const struct hp_module *module)
 }
 
 /* 0, or why there is no file that speaks for the module. */
-static int open_module(struct hp_elf *elf, const struct hp_module *module, const char *executable) {
+static int open_module(struct hp_elf *elf, const struct hp_module *module, const char *executable,
+                       struct hp_arena *scratch) {
   if (module->is_vdso) {
     return hp_elf_open_memory(elf, (const void *)module->map_start, module->map_end - module->map_start);
   }
   /* /proc/self/exe is the program even when its file is gone, but not when the loader was called by hand. */
-  const char *const paths[] = {module->is_executable ? "/proc/self/exe" : module->path,
-                               module->is_executable ? executable : NULL};
+  const char *const paths[] = {module->is_executable ? "/proc/self/exe" : hp_module_file(module, scratch),
+                               module->is_executable ? executable : module->path};
   int status = -ENOENT;
   for (size_t i = 0; i < HP_ARRAY_LENGTH(paths); i++) {
     if (paths[i] == NULL || paths[i][0] == 0) continue;
@@ -160,7 +162,7 @@ static void match_names(struct pass *pass, const struct hp_elf *elf, const struc
 
 static void resolve_module(struct pass *pass, const struct pending *list, size_t n) {
   struct hp_elf elf;
-  int status = open_module(&elf, pass->queries[list[0].query].module, pass->executable);
+  int status = open_module(&elf, pass->queries[list[0].query].module, pass->executable, pass->scratch);
   if (status == 0) {
     match_names(pass, &elf, list, n);
     hp_elf_close(&elf);

@@ -135,6 +135,14 @@ def f4_mappings(t):
         assert main.offset < size and main.limit - main.start < size + 8192
 
 
+def f4_relative(t):
+    p = t.profile(t.run(t.binaries), "elsewhere")
+    for which in "ac":
+        (row,) = p.rows_of("plugin_site_" + which)
+        mapping = p.locations[row.stack[0]][0]
+        equal(next(m.file for m in p.mappings if m.id == mapping), os.path.join(os.path.realpath(t.binaries), "libplugin_%s.so" % which))
+
+
 def f4_reloaded(t):
     for names, build_ids in (("ab", True), ("cd", False)):
         reload_pair(t, names, build_ids)
