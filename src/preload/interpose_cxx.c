@@ -103,6 +103,10 @@ static bool is_plain_new_ours(void) {
   return is_ours;
 }
 
+/* Some form of new is sampled here: what it made may go by a delete that does not end in free. Elsewhere no delete says that a block has
+ * gone: the runtime's end in the program's own delete, where there is one, and that may keep it. Atomic. */
+static bool is_new_sampled;
+
 /* The extent of the runtime's function, from the symbol table the loader has in memory. */
 static void note_forwarder(const void *function) {
   Dl_info info;
@@ -132,6 +136,7 @@ static void note_forwarder(const void *function) {
     enum route route = end_probe(kept);                                                                 \
     if (route == ROUTE_SAMPLE && !is_plain_new_ours()) route = ROUTE_FORWARD;                           \
     if (route == ROUTE_FORWARD) note_forwarder((const void *)found);                                    \
+    if (route == ROUTE_SAMPLE) hp_store_relaxed(&is_new_sampled, true);                                 \
     hp_store_release(&route_##id, route);                                                               \
     give_back;                                                                                          \
     return route;                                                                                       \
@@ -187,28 +192,28 @@ DEFINE_NEW(new_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, 
 DEFINE_NEW(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG, COMMA_BOTH_PROBE,
            alignment, true, hp_by_name_delete_array_aligned(block, PROBE_ALIGNMENT))
 
-/* ---- the twelve forms of delete: take the record out, then the next one. If that ends in free, the second look finds
- * nothing. ---- */
-#define DEFINE_DELETE(id, symbol, params, args)                                           \
-  static void (*next_##id)(void *params);                                                 \
-  static HP_COLD void first_##id(void *ptr params, void *caller) {                        \
-    hp_next_resolve_all();                                                                \
-    void (*found)(void *params) = (void (*)(void *params))find_operator(#symbol, caller); \
-    if (found == NULL) {                                                                  \
-      hp_hot.real_free(ptr);                                                              \
-      return;                                                                             \
-    }                                                                                     \
-    hp_store_release(&next_##id, found);                                                  \
-    found(ptr args);                                                                      \
-  }                                                                                       \
-  HP_EXPORT HP_HOT_CODE void symbol(void *ptr params) {                                   \
-    if (HP_UNLIKELY(hp_filter_may_hold(ptr))) hp_sampled_forget(ptr);                     \
-    void (*next)(void *params) = hp_load_acquire(&next_##id);                             \
-    if (HP_LIKELY(next != NULL)) {                                                        \
-      next(ptr args);                                                                     \
-      return;                                                                             \
-    }                                                                                     \
-    first_##id(ptr args, __builtin_return_address(0));                                    \
+/* ---- the twelve forms of delete: take the record out, unless free does, then the next one ---- */
+#define DEFINE_DELETE(id, symbol, params, args)                                              \
+  static void (*next_##id)(void *params);                                                    \
+  static HP_COLD void first_##id(void *ptr params, void *caller) {                           \
+    hp_next_resolve_all();                                                                   \
+    void (*found)(void *params) = (void (*)(void *params))find_operator(#symbol, caller);    \
+    if (found == NULL) {                                                                     \
+      if (hp_filter_may_hold(ptr)) hp_sampled_forget(ptr);                                   \
+      hp_hot.real_free(ptr);                                                                 \
+      return;                                                                                \
+    }                                                                                        \
+    hp_store_release(&next_##id, found);                                                     \
+    found(ptr args);                                                                         \
+  }                                                                                          \
+  HP_EXPORT HP_HOT_CODE void symbol(void *ptr params) {                                      \
+    if (hp_filter_may_hold(ptr) && hp_load_relaxed(&is_new_sampled)) hp_sampled_forget(ptr); \
+    void (*next)(void *params) = hp_load_acquire(&next_##id);                                \
+    if (HP_LIKELY(next != NULL)) {                                                           \
+      next(ptr args);                                                                        \
+      return;                                                                                \
+    }                                                                                        \
+    first_##id(ptr args, __builtin_return_address(0));                                       \
   }
 
 #define COMMA_SIZE , size_t size
