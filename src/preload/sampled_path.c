@@ -188,11 +188,19 @@ void hp_sampled_add_forwarder(uintptr_t start, uintptr_t end) {
   }
 }
 
-static size_t requested_size(size_t size, const struct hp_frame_start *start) {
+/* The runtime asks for what it was asked for, 1 instead of 0, rounded up to the alignment. If not, hp_thread.new_size is another call's:
+ * this one did not go through ours (a plugin opened with RTLD_DEEPBIND), or a new-handler has allocated in between. */
+static bool may_be_asked_for(size_t asked, size_t size, size_t alignment) {
+  size_t least = asked + (asked == 0);
+  return least <= size && size - least < alignment;
+}
+
+static size_t requested_size(size_t size, size_t alignment, const struct hp_frame_start *start) {
   for (uint32_t i = 0; i < FORWARDERS_MAX; i++) {
     uintptr_t end = hp_load_acquire(&forwarders[i].end), first = hp_load_relaxed(&forwarders[i].start);
     if (first == 0) break;
-    if (start->pc > first && start->pc <= end) return hp_thread.new_size;
+    if (start->pc <= first || start->pc > end) continue;
+    return may_be_asked_for(hp_thread.new_size, size, alignment) ? hp_thread.new_size : size;
   }
   return size;
 }
@@ -202,7 +210,7 @@ HP_NOINLINE void *hp_sampled_malloc(size_t size) {
   struct hp_frame_start start = HP_FRAME_START();
   float weight = hp_sampled_decide(size);
   void *ptr = hp_hot.real_malloc(size);
-  if (weight != 0) hp_sampled_record(ptr, requested_size(size, &start), weight, &start);
+  if (weight != 0) hp_sampled_record(ptr, requested_size(size, 1, &start), weight, &start);
   return ptr;
 }
 
@@ -244,7 +252,7 @@ HP_NOINLINE int hp_sampled_posix_memalign(void **out, size_t alignment, size_t s
   struct hp_frame_start start = HP_FRAME_START();
   float weight = hp_sampled_decide(size);
   int result = hp_next.posix_memalign(out, alignment, size);
-  if (weight != 0 && result == 0) hp_sampled_record(*out, requested_size(size, &start), weight, &start);
+  if (weight != 0 && result == 0) hp_sampled_record(*out, requested_size(size, alignment, &start), weight, &start);
   return result;
 }
 
@@ -252,7 +260,7 @@ HP_NOINLINE void *hp_sampled_aligned(size_t alignment, size_t size, void *(*real
   struct hp_frame_start start = HP_FRAME_START();
   float weight = hp_sampled_decide(size);
   void *ptr = real(alignment, size);
-  if (weight != 0) hp_sampled_record(ptr, requested_size(size, &start), weight, &start);
+  if (weight != 0) hp_sampled_record(ptr, requested_size(size, alignment, &start), weight, &start);
   return ptr;
 }
 
