@@ -108,6 +108,24 @@ static void a_file_of_another_process_at_the_name_of_ours_is_not_removed(void **
   assert_false(is_there("rounded"));
 }
 
+static void in_a_deep_folder_too(void **state) {
+  (void)state;
+  enum { DEEP = 700 };
+  char path[DEEP + 100], first[DEEP + 100];
+  size_t n = (size_t)snprintf(path, sizeof path, "%s", folder);
+  while (n < DEEP) {
+    n += (size_t)snprintf(path + n, sizeof path - n, "/a folder with a long name");
+    assert_int_equal(mkdir(path, 0700), 0);
+  }
+  for (int i = 0; i < 7; i++) {
+    snprintf(path + n, sizeof path - n, "/g.%d", i);
+    if (i == 0) strcpy(first, path);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    hp_retention_written(path);
+    assert_int_equal(access(first, F_OK) == 0, i < 6);
+  }
+}
+
 static void a_forked_child_owns_none_of_them(void **state) {
   (void)state;
   char name[32];
@@ -133,6 +151,7 @@ int main(void) {
                                      cmocka_unit_test(a_name_that_comes_again_is_not_removed),
                                      cmocka_unit_test(a_dump_that_is_to_stay_stays_at_the_name_of_a_periodic_one),
                                      cmocka_unit_test(a_file_of_another_process_at_the_name_of_ours_is_not_removed),
+                                     cmocka_unit_test(in_a_deep_folder_too),
                                      cmocka_unit_test(a_forked_child_owns_none_of_them)};
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
