@@ -88,7 +88,7 @@ static void say_failure(const char *path, int error, const char *fault) {
 }
 
 static int encode(const struct job *job, enum hp_profile_kind kind, const char **out_fault) {
-  struct hp_snapshot snapshot = {.kind = kind, .period_bytes = (int64_t)hp_sampler_rate()};
+  struct hp_snapshot snapshot = {.kind = kind, .period_bytes = (int64_t)hp_sampler_rate_last()};
   const struct hp_reading *reading = &job->reading;
   struct hp_reading peak;
   struct hp_moment moment = job->moment;

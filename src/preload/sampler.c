@@ -11,19 +11,21 @@ enum { WEIGHT_STEPS = 1024, EPOCH_BEFORE_START = 1 };
 
 /* Published together: the rate is stored before the epoch that announces it. */
 static uint64_t rate_bytes; /* atomic */
-static bool was_on;         /* atomic */
+static uint64_t rate_last;  /* atomic; never 0 again */
 static uint64_t rate_max;   /* atomic */
 static uint64_t seed_counter;
 static uint64_t fixed_seed; /* HEAPPROF_TEST_SEED; 0: none */
 
 uint64_t hp_sampler_rate(void) { return hp_load_acquire(&rate_bytes); }
 
-bool hp_sampler_was_on(void) { return hp_load_acquire(&was_on); }
+uint64_t hp_sampler_rate_last(void) { return hp_load_acquire(&rate_last); }
+
+bool hp_sampler_was_on(void) { return hp_sampler_rate_last() != 0; }
 
 uint64_t hp_sampler_rate_max(void) { return hp_load_acquire(&rate_max); }
 
 void hp_sampler_set_rate(uint64_t bytes) {
-  if (bytes != 0) hp_store_release(&was_on, true);
+  if (bytes != 0) hp_store_release(&rate_last, bytes);
   uint64_t worth = bytes == 0 ? UINT64_MAX : bytes;
   if (worth > hp_load_relaxed(&rate_max)) hp_store_release(&rate_max, worth);
   hp_store_release(&rate_bytes, bytes);

@@ -41,6 +41,8 @@ float hp_sampler_decide_slow(size_t size);
  * under way needs hp_sampled_change_rate() (sampled_path.h) as well, or a thread may use up its gap. Any thread. */
 void hp_sampler_set_rate(uint64_t bytes);
 uint64_t hp_sampler_rate(void);
+/* The last that was not 0, which is what samples stand for after a stop; 0: it was never on. */
+uint64_t hp_sampler_rate_last(void);
 /* Was it ever other than 0? */
 bool hp_sampler_was_on(void);
 /* The highest rate so far; UINT64_MAX: there were times without any. */

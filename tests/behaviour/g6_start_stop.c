@@ -66,6 +66,7 @@ int main(int argc, char **argv) {
   free(b);
   free(c);
   CHECK_EQUAL(heapprof_stop(), 0);
+  CHECK_EQUAL(dump_to(folder, "stopped"), 0);
   pthread_t threads[THREADS];
   run_threads(threads, THREADS, matrix);
   join_threads(threads, THREADS);

@@ -88,3 +88,4 @@ def g6_start_stop(t):
     p = t.profile(r, "matrix")
     equal(p.totals("seen"), [2, 128, 1, 64])
     equal(p.totals("unseen"), [0, 0, 0, 0])
+    equal([p.period, t.profile(r, "stopped").period], [777, 777])  # after a stop too: what is in it was sampled at a rate
