@@ -4,8 +4,10 @@
  * The next one may end in the next malloc (libstdc++, libc++), which is ours again and samples there: then this one only
  * forwards. Or it may be the allocator's own (jemalloc, tcmalloc, mimalloc): then it is sampled here. Which of the two is
  * found out by trying, at the first call of each: does a call of the next one come back into our C functions? A runtime that
- * was opened by dlopen with RTLD_LOCAL is not behind RTLD_NEXT; it is looked up in the scope of the caller. (No header:
- * nobody calls these.) */
+ * was opened by dlopen with RTLD_LOCAL is not behind RTLD_NEXT; it is looked up in the scope of the caller, when that calls. (The exported
+ * ones have no header: nobody calls them.) */
+#include "interpose_cxx.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
@@ -107,13 +109,17 @@ static bool is_plain_new_ours(void) {
  * gone: the runtime's end in the program's own delete, where there is one, and that may keep it. Atomic. */
 static bool is_new_sampled;
 
-/* The extent of the runtime's function, from the symbol table the loader has in memory. */
+/* The extent of the runtime's function: of its unwind data, or, where those are not found for nothing, of the loader's symbol. */
 static void note_forwarder(const void *function) {
   Dl_info info;
   const ElfW(Sym) *symbol = NULL;
-  if (hp_loader.dladdr1 == NULL) return; /* musl */
-  if (hp_loader.dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL) return;
-  hp_sampled_add_forwarder((uintptr_t)function, (uintptr_t)function + symbol->st_size);
+  uintptr_t start = (uintptr_t)function, end;
+  if (hp_unwind_find_function(start, &start, &end)) {
+    hp_sampled_add_forwarder(start, end);
+  } else if (hp_loader.dladdr1 != NULL /* musl has none */ &&
+             hp_loader.dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) != 0 && symbol != NULL) {
+    hp_sampled_add_forwarder(start, start + symbol->st_size);
+  }
 }
 
 /* ---- the eight forms of new ----
@@ -128,7 +134,8 @@ static void note_forwarder(const void *function) {
   static enum route route_##id;                                                                         \
   static HP_COLD enum route resolve_##id(void *caller) {                                                \
     hp_next_resolve_all();                                                                              \
-    void *(*found)(size_t params) = (void *(*)(size_t params))find_operator(#symbol, caller);           \
+    void *(*found)(size_t params) = hp_load_acquire(&next_##id);                                        \
+    if (found == NULL) found = (void *(*)(size_t params))find_operator(#symbol, caller);                \
     if (found == NULL) return ROUTE_UNKNOWN;                                                            \
     hp_store_release(&next_##id, found);                                                                \
     struct gap kept = begin_probe();                                                                    \
@@ -233,3 +240,34 @@ DEFINE_DELETE(delete_sized_aligned, _ZdlPvmSt11align_val_t, COMMA_SIZE_ALIGN, CO
 DEFINE_DELETE(delete_array_sized_aligned, _ZdaPvmSt11align_val_t, COMMA_SIZE_ALIGN, COMMA_SIZE_ALIGN_ARG)
 DEFINE_DELETE(delete_aligned_nothrow, _ZdlPvSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG)
 DEFINE_DELETE(delete_array_aligned_nothrow, _ZdaPvSt11align_val_tRKSt9nothrow_t, COMMA_BOTH, COMMA_BOTH_ARG)
+
+/* ---- at start ---- */
+
+/* The C++ runtime's mark; the loader binds it to whoever has it when the program starts. */
+extern char __cxa_throw __attribute__((weak));
+
+void hp_cxx_find_runtime(void) {
+  if (&__cxa_throw == NULL) return;
+#define FIND(id, symbol) hp_store_release(&next_##id, (__typeof__(next_##id))hp_next_find(#symbol))
+  FIND(new, _Znwm);
+  FIND(new_array, _Znam);
+  FIND(new_nothrow, _ZnwmRKSt9nothrow_t);
+  FIND(new_array_nothrow, _ZnamRKSt9nothrow_t);
+  FIND(new_aligned, _ZnwmSt11align_val_t);
+  FIND(new_array_aligned, _ZnamSt11align_val_t);
+  FIND(new_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t);
+  FIND(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t);
+  FIND(delete, _ZdlPv);
+  FIND(delete_array, _ZdaPv);
+  FIND(delete_sized, _ZdlPvm);
+  FIND(delete_array_sized, _ZdaPvm);
+  FIND(delete_nothrow, _ZdlPvRKSt9nothrow_t);
+  FIND(delete_array_nothrow, _ZdaPvRKSt9nothrow_t);
+  FIND(delete_aligned, _ZdlPvSt11align_val_t);
+  FIND(delete_array_aligned, _ZdaPvSt11align_val_t);
+  FIND(delete_sized_aligned, _ZdlPvmSt11align_val_t);
+  FIND(delete_array_sized_aligned, _ZdaPvmSt11align_val_t);
+  FIND(delete_aligned_nothrow, _ZdlPvSt11align_val_tRKSt9nothrow_t);
+  FIND(delete_array_aligned_nothrow, _ZdaPvSt11align_val_tRKSt9nothrow_t);
+#undef FIND
+}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hot.h"
+#include "interpose_cxx.h"
 #include "libc_names.h"
 #include "loader_calls.h"
 #include "sys.h"
@@ -240,5 +241,6 @@ void hp_next_resolve_all(void) {
     RESOLVE(sdallocx, NULL);
     RESOLVE(nallocx, NULL);
   }
+  hp_cxx_find_runtime();
   is_done = true;
 }

@@ -35,7 +35,7 @@ __attribute__((constructor(101))) static void look_for_loader_answer(void) {
 #endif
 }
 
-static bool has_loader_answer(void) { return loader_answer != NULL; }
+bool hp_object_find_asks_loader(void) { return loader_answer != NULL; }
 
 /* The loader gives only the segment around the address when the segments of the program leave gaps between them (it maps
  * libraries without, the kernel maps the program); the headers may then lie elsewhere: the kernel says where. */
@@ -62,7 +62,7 @@ static void complete_program(struct hp_object *object) {
 
 bool hp_object_find(uintptr_t address, struct hp_object *out) {
   struct found found;
-  if (!has_loader_answer()) return hp_object_list_find(address, out);
+  if (!hp_object_find_asks_loader()) return hp_object_list_find(address, out);
   if (loader_answer((void *)address, &found) != 0) return false;
   *out = (struct hp_object){.map_start = (uintptr_t)found.map_start,
                             .map_end = (uintptr_t)found.map_end,
@@ -81,11 +81,11 @@ void hp_object_describe(struct hp_object *object) {
 }
 
 void hp_object_find_suspend(void) {
-  if (!has_loader_answer()) hp_object_list_suspend();
+  if (!hp_object_find_asks_loader()) hp_object_list_suspend();
 }
 
 void hp_object_find_after_fork(uint32_t own) {
-  if (!has_loader_answer()) hp_object_list_after_fork(own);
+  if (!hp_object_find_asks_loader()) hp_object_list_after_fork(own);
 }
 
-bool hp_object_find_resume(void) { return has_loader_answer() || hp_object_list_resume(); }
+bool hp_object_find_resume(void) { return hp_object_find_asks_loader() || hp_object_list_resume(); }

@@ -25,6 +25,9 @@ struct hp_object {
  * may be unloading. */
 bool hp_object_find(uintptr_t address, struct hp_object *out);
 
+/* Does the loader answer that? Else a list is kept (object_list.h). */
+bool hp_object_find_asks_loader(void);
+
 /* Completes what hp_object_find gave. Only for an object that cannot go away meanwhile: a frame of it is on the stack. */
 void hp_object_describe(struct hp_object *object);
 

@@ -70,6 +70,10 @@ struct hp_hash_tail hp_unwind_tail(void);
  * Then what the thread remembers of its walks is forgotten: it may be half written. */
 bool hp_unwind_was_left(uintptr_t frame, uintptr_t return_word, uintptr_t alive);
 
+/* Where the function that this code of a loaded object belongs to begins and ends, by its unwind data. False: not known, or not to be had
+ * without the private heap (object_find.h). Any thread. */
+bool hp_unwind_find_function(uintptr_t pc, uintptr_t *out_start, uintptr_t *out_end);
+
 /* Tests: drop every cached rule and remembered stack. Any thread. */
 void hp_unwind_flush(void);
 

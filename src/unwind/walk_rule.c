@@ -60,3 +60,15 @@ uint64_t hp_walk_read_rule(struct hp_walk *walk, uintptr_t key) {
   hp_rule_cache_insert(key, rule, walk->generation);
   return rule;
 }
+
+bool hp_unwind_find_function(uintptr_t pc, uintptr_t *out_start, uintptr_t *out_end) {
+  struct hp_object object;
+  struct hp_module_image image;
+  struct hp_cfi_row row;
+  if (!hp_object_find_asks_loader() || !hp_object_find(pc, &object)) return false;
+  hp_object_describe(&object);
+  if (!hp_module_image_read(&object, &image) || hp_cfi_find_row(&image.tables, pc, &row) != HP_CFI_FOUND) return false;
+  *out_start = row.function_start;
+  *out_end = row.function_end;
+  return true;
+}
