@@ -246,12 +246,14 @@ static bool has_grown(void) {
 void hp_trigger_section_end(void) {
   hp_fork_notice();
   if (HP_UNLIKELY(hp_process.is_inert)) return;
+  hp_section_enter(); /* the clock may be the program's own, and allocate: a sample there would end here again */
+  int64_t now = hp_process_coarse_nanos();
+  hp_section_leave();
   if (HP_UNLIKELY(hp_thread.dump_wanted != 0)) {
     hp_thread.dump_wanted = 0;
     hp_trigger_serve();
   }
   if (HP_UNLIKELY(has_grown())) hp_trigger_request(HP_DUMP_GROWTH);
-  int64_t now = hp_process_coarse_nanos();
   int64_t check = hp_load_relaxed(&next_check_nanos);
   if (HP_UNLIKELY(now >= check) && __atomic_compare_exchange_n(&next_check_nanos, &check, now + HANDLER_CHECK_NANOS, false,
                                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {

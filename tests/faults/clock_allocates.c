@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * clock_allocates.c - claim: a program whose clock_gettime is its own (simulated time, libfaketime), and allocates, is sampled in all of its
- * threads, though the library asks that clock for the seed of each thread's first gap. */
+ * threads, though the library asks that clock for the seed of each thread's first gap, and after each sample whether a period is over. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
