@@ -13,6 +13,7 @@
 #include "hot.h"
 #include "log.h"
 #include "process.h"
+#include "recorder.h"
 #include "sampler.h"
 #include "stack_bounds.h"
 #include "sys.h"
@@ -23,12 +24,14 @@ enum { ARCHITECTURE = (int)AUDIT_ARCH_X86_64 };
 enum { ARCHITECTURE = (int)AUDIT_ARCH_AARCH64 };
 #endif
 
-/* What a dump, its log line and the checks between dumps call, but for write, which every program calls. */
+/* What a dump, its log line and the checks between dumps call, but for write, which every program calls; the last are called now and
+ * then. */
 static const int calls[] = {SYS_rt_sigaction, SYS_rt_sigpending, SYS_rt_sigprocmask, SYS_openat,   SYS_fstat,
                             SYS_newfstatat,   SYS_close,         SYS_read,           SYS_pread64,  SYS_linkat,
                             SYS_renameat2,    SYS_unlinkat,      SYS_readlinkat,     SYS_fcntl,    SYS_flock,
                             SYS_fchmod,       SYS_getpid,        SYS_uname,          SYS_pselect6, SYS_ppoll,
-                            SYS_sendfile,     SYS_mmap,          SYS_munmap,         SYS_madvise,  SYS_futex};
+                            SYS_sendfile,     SYS_mmap,          SYS_munmap,         SYS_madvise,  SYS_futex,
+                            SYS_mprotect,     SYS_clock_gettime, SYS_nanosleep,      SYS_geteuid};
 
 struct machine {
   uint32_t a, x;
@@ -106,14 +109,19 @@ static bool is_filter(const struct sock_fprog *filter) {
          hp_stack_probe_range((uintptr_t)filter->filter, filter->len * sizeof filter->filter[0]);
 }
 
+static bool kills_for(const struct sock_fprog *filter, int call) {
+  const struct seccomp_data data = {.nr = call, .arch = (uint32_t)ARCHITECTURE};
+  uint32_t action = answer(filter, &data) & SECCOMP_RET_ACTION_FULL;
+  return action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD;
+}
+
 bool hp_call_filter_kills(const struct sock_fprog *filter) {
   if (!is_filter(filter)) return false;
   for (size_t i = 0; i < HP_ARRAY_LENGTH(calls); i++) {
-    const struct seccomp_data data = {.nr = calls[i], .arch = (uint32_t)ARCHITECTURE};
-    uint32_t action = answer(filter, &data) & SECCOMP_RET_ACTION_FULL;
-    if (action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD) return true;
+    if (kills_for(filter, calls[i])) return true;
   }
-  return false;
+  /* By which each sample asks for the name of its thread. */
+  return (hp_recorder_labels() & HP_LABEL_THREAD) != 0 && kills_for(filter, SYS_prctl);
 }
 
 /* Filters are for who has CAP_SYS_ADMIN or can get no new privileges; others are refused them. Asked of a file, since another filter may

@@ -2,7 +2,7 @@
  * sandboxed.c - a program that takes a seccomp filter (by prctl, as sshd does) goes on: `kills` forbids, by death, nearly everything
  * that a dump calls, so there is none, and nothing else of ours may be called either; `kills-all` also what malloc calls, and gives
  * back what it had before; `spares` forbids what nobody calls, and the profile is there; `refuses` has an error for what the tables
- * call when they shrink, and no errno of it comes out of a realloc; `not-allowed` may take none, goes on without, and is profiled
+ * call when they shrink, and no errno of it comes out of a realloc; `kills-for CALL` forbids one call by death; `not-allowed` may take none, goes on without, and is profiled
  * without a word. Status 0; 77 without seccomp. */
 #include <errno.h>
 #include <linux/audit.h>
@@ -39,6 +39,10 @@ static struct sock_filter spares[] = {LOAD_NUMBER,
                                       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_acct, 1, 0),
                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
                                       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+
+static struct sock_filter kills_for[] = {LOAD_NUMBER, BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+                                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
 
 enum { BLOCKS = 100000 };
 static void *volatile blocks[BLOCKS];
@@ -80,6 +84,10 @@ int main(int argc, char **argv) {
   if (refuses_madvise) program = (struct sock_fprog){sizeof refuses / sizeof refuses[0], refuses};
   bool kills_malloc = strcmp(argv[1], "kills-all") == 0;
   if (kills_malloc) program = (struct sock_fprog){sizeof kills_all / sizeof kills_all[0], kills_all};
+  if (strcmp(argv[1], "kills-for") == 0) {
+    kills_for[1].k = strcmp(argv[2], "mprotect") == 0 ? SYS_mprotect : SYS_prctl;
+    program = (struct sock_fprog){sizeof kills_for / sizeof kills_for[0], kills_for};
+  }
   take_memory();
   if (strcmp(argv[1], "not-allowed") == 0) {
     if (geteuid() == 0 && setuid(65534) != 0) return 77;
